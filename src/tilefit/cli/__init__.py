@@ -1,0 +1,97 @@
+"""The command line: parse, call, render, exit code. Nothing is computed here.
+
+Only the module of the chosen command is imported, so that ``tilefit footprint`` starts as
+fast as a plain script. A command is a module ``tilefit.cli._NAME`` with two functions:
+``configure(parser)`` adds its arguments, ``run(args) -> int`` does it and returns the exit
+code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from tilefit._errors import TilefitError, UnknownNameError
+from tilefit.cli._parser import OneLineParser
+
+COMMANDS = {
+    "plan": "does this kernel fit? memory map, launch limits, verdict, stages",
+    "footprint": "bytes of one tile",
+    "budget": "multi-buffer GEMM budget: how many stages fit",
+    "scopes": "allocation function -> scope -> physical memory",
+    "devices": "what each device offers, with the source of every number",
+}
+
+_EXAMPLES = """\
+tilefit: does this tile, with this many stages, fit this chip?
+
+  tilefit plan gemm.py::matmul -d h100 --set num_stages=3
+  tilefit budget --bm 128 --bn 128 --bk 64 --stages 2 3 4 -d rtx-4090
+  tilefit footprint --tile 128 256 --dtype float32 --copies 2 -d ascend-910b1 --memory ub
+  tilefit devices h100
+
+Commands: {commands}. `tilefit COMMAND --help` explains one.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit code (0 fits, 1 does not fit, 2 could not run)."""
+    args = list(sys.argv[1:] if argv is None else argv)
+    if "_ARGCOMPLETE" in os.environ:
+        _complete()
+    try:
+        return _dispatch(args)
+    except TilefitError as error:
+        sys.stderr.write(f"tilefit: {' '.join(str(error).split())}\n")
+        return 2
+    except BrokenPipeError:
+        # the reader of our output went away (`tilefit ... | head`): not our failure
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        sys.stderr.write("tilefit: interrupted\n")
+        return 130
+
+
+def _dispatch(args: list[str]) -> int:
+    if not args or args[0] in ("-h", "--help", "help"):
+        sys.stdout.write(_EXAMPLES.format(commands=", ".join(COMMANDS)))
+        return 0
+    if args[0] in ("-V", "--version"):
+        from importlib.metadata import version  # heavy: only when asked
+
+        sys.stdout.write(f"tilefit {version('tilefit')}\n")
+        return 0
+    name = args[0]
+    if name not in COMMANDS:
+        raise UnknownNameError("command", name, COMMANDS)
+    parser = _parser(name, help_wanted=bool({"-h", "--help"} & set(args)))
+    command = import_module(f"tilefit.cli._{name}")
+    command.configure(parser)
+    code: int = command.run(parser.parse_args(args[1:]))
+    sys.stdout.flush()
+    return code
+
+
+def _parser(name: str, *, help_wanted: bool) -> OneLineParser:
+    parser = OneLineParser(prog=f"tilefit {name}", description=COMMANDS[name], allow_abbrev=False)
+    if help_wanted:
+        from rich_argparse import RawDescriptionRichHelpFormatter
+
+        parser.formatter_class = RawDescriptionRichHelpFormatter
+    return parser
+
+
+def _complete() -> None:
+    """Answer the shell's completion request, for which every command's parser is built."""
+    import argparse
+
+    import argcomplete
+
+    parser = argparse.ArgumentParser(prog="tilefit")
+    commands = parser.add_subparsers()
+    for name in COMMANDS:
+        import_module(f"tilefit.cli._{name}").configure(commands.add_parser(name))
+    argcomplete.autocomplete(parser)

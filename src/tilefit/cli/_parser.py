@@ -1,0 +1,40 @@
+"""An argparse parser whose errors are one line, and argument types shared by commands."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from tilefit._errors import InputError
+from tilefit._units import parse_bytes
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """Report a bad argument as one line (raised, so that the exit code is set in one place)."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage: one line names the bad value.
+
+        Raises:
+            InputError: Always.
+        """
+        raise InputError(f"{message} (see `{self.prog} --help`)")
+
+
+def size(text: str) -> int:
+    """Argument type: a size in bytes (see `tilefit._units.parse_bytes`)."""
+    try:
+        return parse_bytes(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def positive(text: str) -> int:
+    """Argument type: a whole number from 1."""
+    try:
+        value = int(text, 0)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return value

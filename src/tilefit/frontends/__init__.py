@@ -1,0 +1,1 @@
+"""Frontends: each turns a source of one toolchain into Kernel values."""

@@ -1,0 +1,1 @@
+"""Text, JSON and CSV from finished values: nothing is computed here."""
