@@ -7,7 +7,8 @@ Tree::
     │   └── UnknownNameError   a name that is in no list, with near misses
     ├── ToolchainError      a toolchain is missing or is not the right one
     ├── WorkerError         the child process ended, hung or grew too large
-    └── KernelError         the user's file or kernel raised while being read
+    ├── KernelError         the user's file or kernel raised while being read
+    └── RefusedError        the compiler refused the kernel for this target
 
 The command line prints ``str(error)`` on one line and exits with 2.
 """
@@ -59,6 +60,10 @@ class WorkerError(TilefitError):
 
 class KernelError(TilefitError):
     """The user's file or kernel factory raised while it was being read."""
+
+
+class RefusedError(TilefitError):
+    """The compiler refused the kernel for this target; the message is its reason."""
 
 
 def near_misses(name: str, choices: Iterable[str], count: int = 3) -> list[str]:

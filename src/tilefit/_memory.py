@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
+# one column of tensor memory: 128 lanes of 32 bit (PTX ISA, tensor memory)
+TMEM_COLUMN_BYTES = 128 * 4
+
 
 class Memory(StrEnum):
     """A physical place on (or off) the chip. The values are the names used in JSON."""

@@ -1,0 +1,59 @@
+"""``FILE::KERNEL``: which file, which of its kernels."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from pathlib import Path
+
+from tilefit._errors import InputError, UnknownNameError
+from tilefit._kernel import Listing
+
+
+def split_source(text: str) -> tuple[Path, str | None]:
+    """Split ``file.py::kernel`` and check that the file can be read and parsed.
+
+    Raises:
+        InputError: Missing, no Python file, or a syntax error; the message names the line.
+    """
+    name, _, kernel = text.partition("::")
+    path = Path(name)
+    if not path.exists():
+        raise InputError(f"no such file: {name}")
+    if path.is_dir():
+        raise InputError(f"{name} is a folder: name one file, as in {name.rstrip('/')}/FILE.py")
+    try:
+        ast.parse(path.read_bytes(), filename=name)
+    except SyntaxError as error:
+        raise InputError(f"{name}:{error.lineno}: syntax error: {error.msg}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {name}: {error}") from None
+    return path, kernel or None
+
+
+def pick(listings: Sequence[Listing], kernel: str | None, path: Path) -> Listing:
+    """Return the kernel that was named, or the only one.
+
+    Raises:
+        InputError: None in the file, several and none named, or no such name.
+    """
+    if not listings:
+        raise InputError(
+            f"no TileLang kernel in {path.name}: it needs a @tilelang.jit function, "
+            "a @T.prim_func or a function that returns one, at module level"
+        )
+    known = "; ".join(signature(item) for item in listings)
+    if kernel is None:
+        if len(listings) == 1:
+            return listings[0]
+        raise InputError(f"name the kernel, as in {path.name}::{listings[0].name}; it has {known}")
+    for item in listings:
+        if item.name == kernel:
+            return item
+    raise UnknownNameError("kernel", kernel, [i.name for i in listings], f"{path.name} has {known}")
+
+
+def signature(listing: Listing) -> str:
+    """Return a kernel with its parameters and defaults on one line."""
+    shown = [p.name if p.required else f"{p.name}={p.default!r}" for p in listing.parameters]
+    return f"{listing.name}({', '.join(shown)})"

@@ -1,0 +1,99 @@
+"""Finished answers: the only thing a renderer sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilefit._kernel import Kernel
+from tilefit._memory import Evidence
+from tilefit._plan import MemoryUse
+from tilefit._verdict import Check, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """How many stages fit.
+
+    Attributes:
+        parameter: The kernel parameter that sets them; None if there is none.
+        current: Its value in this plan.
+        largest: The largest value compiled as fits, the next compiled as not; None with `reason`.
+        next_bytes: Launch total of ``largest + 1``.
+        largest_bytes: Launch total of ``largest``.
+        reason: Why `largest` is None.
+    """
+
+    parameter: str | None
+    current: int | None
+    largest: int | None
+    largest_bytes: int | None = None
+    next_bytes: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One device function on one device.
+
+    Attributes:
+        file: Path as the user gave it.
+        kernel: The factory or kernel that was named.
+        params: Its parameters, defaults included.
+        device: Name of the device.
+        device_title: The device as its maker spells it.
+        arch: Its architecture.
+        target: The toolchain's target; None if it has none for this device.
+        toolchain: Name of the toolchain.
+        toolchain_version: Its version.
+        status: The verdict.
+        reason: Why, in one line.
+        lowered: The kernel as lowered; None if it could not be.
+        uses: What it needs of each memory.
+        memories: One check per use.
+        limits: One check per launch limit.
+        stages: How many stages fit.
+        evidence: The weakest evidence behind the verdict.
+        try_next: Command to paste when it does not fit.
+        try_next_tried: Whether what that command says was compiled here.
+    """
+
+    file: str
+    kernel: str
+    params: tuple[tuple[str, Any], ...]
+    device: str
+    device_title: str
+    arch: str
+    target: str | None
+    toolchain: str
+    toolchain_version: str
+    status: Status
+    reason: str | None
+    lowered: Kernel | None
+    uses: tuple[MemoryUse, ...]
+    memories: tuple[Check, ...]
+    limits: tuple[Check, ...]
+    stages: Stages
+    evidence: Evidence
+    try_next: str | None = None
+    try_next_tried: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer of `plan`: one result per device function and device."""
+
+    results: tuple[Result, ...]
+
+    @property
+    def fits(self) -> bool:
+        """True if every result fits."""
+        return all(r.status is Status.FITS for r in self.results)
+
+    @property
+    def exit_code(self) -> int:
+        """1 if anything does not fit or cannot be lowered, 2 if anything is unknown, else 0."""
+        statuses = {r.status for r in self.results}
+        if Status.DOES_NOT_FIT in statuses or Status.CANNOT_LOWER in statuses:
+            return 1
+        return 2 if Status.UNKNOWN in statuses else 0

@@ -1,0 +1,176 @@
+"""How many stages fit: found by compiling, never by dividing.
+
+The bytes of one stage only choose where to look first; the answer is a pair of lowerings, one
+that fits and the next that does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tilefit._errors import TilefitError
+from tilefit._kernel import Kernel
+from tilefit._memory import Memory
+from tilefit._report import Stages
+from tilefit._verdict import Status, Verdict
+
+Reader = Callable[[Mapping[str, Any]], tuple[Kernel, ...]]
+Judge = Callable[[Kernel], Verdict]
+
+_NAMES = ("num_stages", "stages", "num_stage", "n_stages", "nstages", "stage", "pipeline_stages")
+# beyond this many stages nobody pipelines, and lowering time grows with each
+MOST_STAGES = 32
+_MOST_LOWERINGS = 12
+
+
+def stage_parameter(names: Sequence[str]) -> str | None:
+    """Return the parameter that sets the stages, by the names that people give it."""
+    folded = {name.casefold(): name for name in names}
+    return next((folded[name] for name in _NAMES if name in folded), None)
+
+
+def largest_stages(
+    kernels: tuple[Kernel, ...],
+    *,
+    parameter: str | None,
+    current: Any,
+    params: Mapping[str, Any],
+    read: Reader,
+    judge: Judge,
+) -> Stages:
+    """Find the largest stage count that compiles and fits, its successor compiled as not.
+
+    Args:
+        kernels: The device functions at the current stage count, already lowered.
+        parameter: Name of the stage parameter, None if the kernel has none.
+        current: Its current value.
+        params: All parameters of the current call.
+        read: Lowers the kernel with other parameters.
+        judge: Judges one device function.
+    """
+    if parameter is None:
+        return _none(None, None, "the kernel has no parameter for its stages")
+    if not isinstance(current, int) or isinstance(current, bool) or current < 1:
+        reason = f"{parameter}={current!r} pipelines nothing: give a number from 1 with --set"
+        return _none(parameter, current if isinstance(current, int) else None, reason)
+    if not any(loop.num_stages for kernel in kernels for loop in kernel.loops):
+        return _none(parameter, current, f"no pipelined loop uses {parameter}")
+    if any(loop.extent == 0 for kernel in kernels for loop in kernel.loops):
+        return _none(parameter, current, "a loop has no iterations at these sizes")
+    for kernel in kernels:
+        blocked = next((c for c in judge(kernel).limits if c.status is Status.DOES_NOT_FIT), None)
+        if blocked is not None:
+            return _none(parameter, current, f"the launch fails on {blocked.name} whatever it is")
+    return _Search(kernels, parameter, current, params, read, judge).run()
+
+
+def _none(parameter: str | None, current: int | None, reason: str) -> Stages:
+    return Stages(parameter=parameter, current=current, largest=None, reason=reason)
+
+
+class _StopError(Exception):
+    """The search cannot go on; the message says why."""
+
+
+class _Search:
+    """One search; remembers what it lowered."""
+
+    def __init__(
+        self,
+        kernels: tuple[Kernel, ...],
+        parameter: str,
+        current: int,
+        params: Mapping[str, Any],
+        read: Reader,
+        judge: Judge,
+    ) -> None:
+        self.parameter, self.current, self.params = parameter, current, params
+        self.read, self.judge = read, judge
+        self.seen = {current: self._outcome(kernels)}
+        self.per_stage = _stage_bytes(kernels, current)
+
+    def run(self) -> Stages:
+        try:
+            return self._run()
+        except _StopError as stop:
+            return _none(self.parameter, self.current, str(stop))
+
+    def _run(self) -> Stages:
+        guess = self._guess()
+        low = None  # largest count known to fit, so far
+        while True:
+            fits, _, _ = self._try(guess)
+            if fits:
+                low = guess
+                after, total, _ = self._try(guess + 1)
+                if not after:
+                    break
+                self._no_effect(guess)
+                guess = guess + 2 if guess + 2 <= MOST_STAGES else MOST_STAGES
+                if low >= MOST_STAGES:
+                    raise _StopError(f"{MOST_STAGES} stages fit; larger counts were not compiled")
+            else:
+                if guess == 1:
+                    raise _StopError(f"it does not fit even with {self.parameter}=1")
+                guess -= 1
+        return Stages(
+            parameter=self.parameter,
+            current=self.current,
+            largest=low,
+            largest_bytes=self.seen[low][1],
+            next_bytes=total,
+        )
+
+    def _guess(self) -> int:
+        """Where to look first: as many stages as the bytes of one would allow."""
+        fits, total, limit = self.seen[self.current]
+        if self.per_stage == 0 or total is None or limit is None:
+            if fits:
+                self._try(self.current + 1)
+                self._no_effect(self.current)
+            return self.current
+        return max(1, min(MOST_STAGES, self.current + (limit - total) // self.per_stage))
+
+    def _no_effect(self, stages: int) -> None:
+        if self.seen[stages][1] == self.seen[stages + 1][1]:
+            total = self.seen[stages][1]
+            size = "" if total is None else f" ({total:,} B at {stages} and at {stages + 1})"
+            raise _StopError(f"{self.parameter} does not change the bytes of this kernel{size}")
+
+    def _try(self, stages: int) -> tuple[bool, int | None, int | None]:
+        if stages not in self.seen:
+            if len(self.seen) >= _MOST_LOWERINGS:
+                raise _StopError(f"not found within {_MOST_LOWERINGS} lowerings")
+            try:
+                kernels = self.read({**self.params, self.parameter: stages})
+            except TilefitError as error:
+                raise _StopError(f"{self.parameter}={stages} was refused: {error}") from None
+            self.seen[stages] = self._outcome(kernels)
+        return self.seen[stages]
+
+    def _outcome(self, kernels: tuple[Kernel, ...]) -> tuple[bool, int | None, int | None]:
+        """Return whether all functions fit, and the fullest shared memory with its limit."""
+        fits = True
+        shared: list[tuple[int, int | None]] = []
+        for kernel in kernels:
+            for check in self.judge(kernel).memories:
+                fits = fits and check.status is Status.FITS
+                if check.name == Memory.SHARED and isinstance(check.value, int):
+                    shared.append((check.value, check.limit))
+        total, limit = max(shared, key=lambda pair: pair[0], default=(None, None))
+        return fits, total, limit
+
+
+def _stage_bytes(kernels: tuple[Kernel, ...], current: int) -> int:
+    """Return what one more stage would add if every multiplied buffer grew by one copy."""
+    sizes = [
+        sum(
+            buffer.bytes // buffer.copies
+            for buffer in kernel.buffers
+            if buffer.memory is Memory.SHARED and buffer.bytes and buffer.copies
+            if buffer.copies % current == 0 and buffer.why
+        )
+        for kernel in kernels
+    ]
+    return max(sizes, default=0)

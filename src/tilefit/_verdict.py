@@ -1,0 +1,252 @@
+"""The verdict: per memory and per launch limit, then for the kernel the worst of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tilefit._device import Device, Pool
+from tilefit._kernel import Dim, Kernel
+from tilefit._memory import Memory
+from tilefit._plan import MemoryUse
+
+
+class Status(StrEnum):
+    """What can be said, worst first."""
+
+    DOES_NOT_FIT = "does-not-fit"
+    CANNOT_LOWER = "cannot-lower"
+    UNKNOWN = "unknown"
+    FITS = "fits"
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """Return the worst of several; ``fits`` for none."""
+    order = list(Status)
+    return min(statuses, key=order.index, default=Status.FITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the user asks beyond bare fitting.
+
+    Attributes:
+        headroom_bytes: Shared memory that has to stay free.
+    """
+
+    headroom_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One limit held against one value.
+
+    Attributes:
+        name: ``shared``, ``tensor``, ``threads``, ``grid.x``, ``cluster`` ...
+        value: What the kernel needs; text if it is symbolic, None if unknown.
+        limit: What the device allows.
+        status: The outcome.
+        reason: One line, for every outcome but a plain ``fits``.
+    """
+
+    name: str
+    value: Dim | None
+    limit: int | None
+    status: Status
+    reason: str | None = None
+
+    @property
+    def margin(self) -> int | None:
+        """What is left; negative if it does not fit, None if unknown."""
+        if isinstance(self.value, int) and self.limit is not None:
+            return self.limit - self.value
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The outcome for one kernel on one device.
+
+    Attributes:
+        status: The worst of all checks.
+        reason: Why, in one line; None if it simply fits.
+        memories: One check per memory, in the order of the plan.
+        limits: One check per launch limit.
+    """
+
+    status: Status
+    reason: str | None
+    memories: tuple[Check, ...]
+    limits: tuple[Check, ...]
+
+
+def judge(
+    kernel: Kernel, uses: Sequence[MemoryUse], device: Device, policy: Policy | None = None
+) -> Verdict:
+    """Hold a placed kernel against a device."""
+    policy = policy or Policy()
+    memories = tuple(_memory(use, device, policy) for use in uses)
+    limits = (_threads(kernel, device), *_grid(kernel, device), *_cluster(kernel, device))
+    vanished = _vanished(kernel)
+    checks = [*memories, *limits]
+    if vanished:
+        # the bytes are those of a kernel without its buffers: they prove nothing that fits
+        memories = tuple(
+            Check(name=c.name, value=c.value, limit=c.limit, status=Status.UNKNOWN, reason=vanished)
+            if c.status is Status.FITS
+            else c
+            for c in memories
+        )
+        checks = [*memories, *limits]
+    status = worst(c.status for c in checks)
+    reason = next((c.reason for c in checks if c.status is status and c.reason), None)
+    return Verdict(status=status, reason=reason, memories=memories, limits=limits)
+
+
+def _memory(use: MemoryUse, device: Device, policy: Policy) -> Check:
+    pool = _pool(device, use.memory)
+    if pool is None:
+        return Check(
+            name=use.memory,
+            value=use.total_bytes,
+            limit=0,
+            status=Status.DOES_NOT_FIT,
+            reason=f"{device.name} has no {use.memory} memory",
+        )
+    limit = pool.per_block_bytes - (policy.headroom_bytes if use.memory is Memory.SHARED else 0)
+    if use.total_bytes is None:
+        reason = f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
+        return Check(name=use.memory, value=None, limit=limit, status=Status.UNKNOWN, reason=reason)
+    if use.total_bytes <= limit:
+        return Check(name=use.memory, value=use.total_bytes, limit=limit, status=Status.FITS)
+    over = use.total_bytes - limit
+    return Check(
+        name=use.memory,
+        value=use.total_bytes,
+        limit=limit,
+        status=Status.DOES_NOT_FIT,
+        reason=f"{use.memory} {use.total_bytes:,} B, limit {limit:,} B: over by {over:,} B",
+    )
+
+
+def _pool(device: Device, memory: Memory) -> Pool | None:
+    return next((pool for pool in device.pools if pool.memory is memory), None)
+
+
+def _threads(kernel: Kernel, device: Device) -> Check:
+    check = _at_most("threads", kernel.launch.threads, device.max_threads_per_block)
+    declared = kernel.launch.threads_declared
+    if check.status is Status.DOES_NOT_FIT and declared and declared != kernel.launch.threads:
+        added = (
+            f" ({declared:,} written; the compiler added {kernel.launch.threads - declared:,})"
+            if kernel.launch.threads
+            else ""
+        )
+        return Check(
+            name=check.name,
+            value=check.value,
+            limit=check.limit,
+            status=check.status,
+            reason=f"{check.reason}{added}",
+        )
+    return check
+
+
+def _grid(kernel: Kernel, device: Device) -> Iterable[Check]:
+    limits = device.max_grid or (None, None, None)
+    for axis, blocks, limit in zip("xyz", kernel.launch.grid, limits, strict=True):
+        if isinstance(blocks, int) and blocks <= 0:
+            yield Check(
+                name=f"grid.{axis}",
+                value=blocks,
+                limit=limit,
+                status=Status.UNKNOWN,
+                reason=f"the grid has no blocks in {axis} at these sizes: nothing would run; "
+                "set the problem sizes and tiles with --set",
+            )
+        else:
+            yield _at_most(f"grid.{axis}", blocks, limit)
+
+
+def _cluster(kernel: Kernel, device: Device) -> Iterable[Check]:
+    cluster = kernel.launch.cluster
+    if cluster is None or all(d == 1 for d in cluster):
+        return
+    blocks = 1
+    for extent in cluster:
+        blocks *= extent
+    if device.cluster_max is None and device.cluster_portable_max is None:
+        yield Check(
+            name="cluster",
+            value=blocks,
+            limit=1,
+            status=Status.DOES_NOT_FIT,
+            reason=f"cluster of {blocks} blocks: {device.name} ({device.arch}) has no clusters",
+        )
+        return
+    portable = device.cluster_portable_max
+    most = device.cluster_max if device.cluster_max is not None else portable
+    assert most is not None
+    if blocks > most and device.cluster_max is None:
+        reason = f"cluster of {blocks} blocks: above the portable {most}; no larger size is known"
+        yield Check(name="cluster", value=blocks, limit=most, status=Status.UNKNOWN, reason=reason)
+    elif portable is not None and portable < blocks <= most:
+        yield Check(
+            name="cluster",
+            value=blocks,
+            limit=most,
+            status=Status.FITS,
+            reason=f"above the portable {portable}: needs the non-portable attribute at launch",
+        )
+    else:
+        yield _at_most("cluster", blocks, most)
+    for axis, extent, grid in zip("xyz", cluster, kernel.launch.grid, strict=False):
+        if isinstance(grid, int) and grid % extent:
+            yield Check(
+                name=f"cluster.{axis}",
+                value=grid,
+                limit=extent,
+                status=Status.DOES_NOT_FIT,
+                reason=f"grid.{axis} {grid:,} is no multiple of the cluster's {extent}",
+            )
+
+
+def _at_most(name: str, value: Dim | None, limit: int | None) -> Check:
+    if limit is None:
+        return Check(
+            name=name,
+            value=value,
+            limit=None,
+            status=Status.UNKNOWN,
+            reason=f"no {name} limit is known for this device",
+        )
+    if not isinstance(value, int):
+        what = f"{name} is {value}" if value else f"{name} is symbolic"
+        return Check(
+            name=name,
+            value=value,
+            limit=limit,
+            status=Status.UNKNOWN,
+            reason=f"{what}: give the sizes in it with --set NAME=VALUE",
+        )
+    if value <= limit:
+        return Check(name=name, value=value, limit=limit, status=Status.FITS)
+    return Check(
+        name=name,
+        value=value,
+        limit=limit,
+        status=Status.DOES_NOT_FIT,
+        reason=f"{name} {value:,}, limit {limit:,}: over by {value - limit:,}",
+    )
+
+
+def _vanished(kernel: Kernel) -> str | None:
+    """Name the loop without iterations whose buffers lowering removed."""
+    for loop in kernel.loops:
+        if isinstance(loop.extent, int) and loop.extent <= 0 and loop.buffers:
+            return (
+                f"the loop over {loop.variable} has no iterations at these sizes, so "
+                f"{', '.join(loop.buffers)} vanish; give sizes that run it with --set"
+            )
+    return None

@@ -1,0 +1,137 @@
+"""``tilefit plan FILE[::KERNEL] -d DEVICE``: the main job."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from typing import Any
+
+from tilefit._errors import InputError
+from tilefit.cli._parser import positive, size
+
+_NO_DEVICE = "name a device with -d: h100, a100, rtx-4090, b200, rtx-5090 ... (`tilefit devices`)"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `plan`."""
+    parser.add_argument("source", metavar="FILE[::KERNEL]", help="the file and the kernel in it")
+    parser.add_argument(
+        "-d",
+        "--device",
+        action="append",
+        default=[],
+        metavar="DEVICE",
+        help="device name, comma list or vendor; repeats",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a kernel parameter: a Python literal, a dtype name or text; repeats",
+    )
+    parser.add_argument("--list", action="store_true", help="list the kernels and parameters")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--fail-on",
+        choices=("any", "none"),
+        help="exit 1 if any device does not fit (default for named devices), or never",
+    )
+    parser.add_argument(
+        "--timeout", type=positive, default=120, metavar="SECONDS", help="per lowering (120)"
+    )
+    parser.add_argument(
+        "--memory-limit", type=size, default=8 * 2**30, metavar="SIZE", help="for user code (8GiB)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan the kernel and print the answer; return the exit code."""
+    from tilefit import _analyze
+    from tilefit._naming import split_source
+    from tilefit._session import Limits
+
+    limits = Limits(seconds=args.timeout, memory_bytes=args.memory_limit)
+    params = dict(_setting(text) for text in args.set)
+    if args.list:
+        split_source(args.source)
+        with _Progress() as progress:
+            listings = _analyze.kernels_in(args.source, limits=limits, progress=progress)
+        _print_listing(args, listings)
+        return 0
+    if not args.device:
+        raise InputError(_NO_DEVICE)
+    with _Progress() as progress:
+        report = _analyze.plan(args.source, args.device, limits=limits, progress=progress, **params)
+    if args.json:
+        from tilefit.render import _json
+
+        sys.stdout.write(_json.render(report) + "\n")
+    else:
+        from rich.console import Console
+
+        from tilefit.render import _text
+
+        Console(highlight=False).print(_text.render(report), soft_wrap=True)
+    return 0 if args.fail_on == "none" else report.exit_code
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    """Parse one ``NAME=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise InputError(f"--set {text!r} is not NAME=VALUE, as in --set num_stages=3")
+    return name, parse_value(value)
+
+
+def parse_value(text: str) -> Any:
+    """Return a Python literal, else the canonical name of a dtype, else the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    from tilefit._dtype import parse_dtype
+
+    try:
+        return parse_dtype(text).name
+    except InputError:
+        return text
+
+
+def _print_listing(args: argparse.Namespace, listings: Any) -> None:
+    if args.json:
+        from tilefit.render import _json
+
+        sys.stdout.write(_json.render_listing(args.source.partition("::")[0], listings) + "\n")
+        return
+    from tilefit._naming import signature
+
+    for item in listings:
+        sys.stdout.write(f"{signature(item)}   {item.style}, line {item.line}\n")
+    if not listings:
+        sys.stdout.write("no kernels\n")
+
+
+class _Progress:
+    """A spinner on standard error while slow steps run; silent when it is not a terminal."""
+
+    def __init__(self) -> None:
+        self._status: Any = None
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __call__(self, line: str) -> None:
+        if not sys.stderr.isatty():
+            return
+        if self._status is None:
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status(line)
+            self._status.start()
+        self._status.update(f"{line} ...")
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()

@@ -1,0 +1,49 @@
+"""What a frontend offers. It runs inside the child process, beside the user's code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from tilefit._kernel import Kernel, Listing
+
+
+class Source(Protocol):
+    """A user's file after it was executed."""
+
+    def kernels(self) -> tuple[Listing, ...]:
+        """List the kernels that the file offers."""
+        ...
+
+    def read(self, kernel: str, params: Mapping[str, Any], target: str) -> tuple[Kernel, ...]:
+        """Build one kernel with these parameters and lower it for a target.
+
+        Raises:
+            InputError: No such kernel or parameter, or one is missing.
+            KernelError: The user's code raised.
+            RefusedError: The compiler refused it.
+        """
+        ...
+
+
+class Frontend(Protocol):
+    """One toolchain."""
+
+    name: str
+
+    def version(self) -> str:
+        """Import the toolchain and return its version.
+
+        Raises:
+            ToolchainError: It is not installed or not usable.
+        """
+        ...
+
+    def load(self, path: Path) -> Source:
+        """Execute the user's file.
+
+        Raises:
+            KernelError: The file raised; the message names its line.
+        """
+        ...

@@ -1,0 +1,135 @@
+"""The author's side of a TileLang kernel: buffers, loops and launch of the PrimFunc."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tilefit._kernel import Dim, Launch, Loop
+
+Sizes = Mapping[str, int]
+"""Values for sizes that the PrimFunc leaves open until run time."""
+
+
+def visit(body: Any, visitor: Callable[[Any], None]) -> None:
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    post_order_visit(body, visitor)
+
+
+def declared_buffers(prim_func: Any) -> list[Any]:
+    """Return the buffers that the author allocated, in order."""
+    found: list[Any] = []
+
+    def look(node: Any) -> None:
+        found.extend(getattr(node, "alloc_buffers", ()))
+
+    visit(prim_func.body, look)
+    return found
+
+
+def loops_of(prim_func: Any, sizes: Sizes) -> tuple[Loop, ...]:
+    """Return the loops that ask for stages and those that never run, outermost first."""
+    found: list[Loop] = []
+
+    def look(node: Any) -> None:
+        if type(node).__name__ != "For":
+            return
+        extent = dim(node.extent, sizes)
+        stages = dict(node.annotations or {}).get("num_stages")
+        empty = isinstance(extent, int) and extent <= 0
+        if stages is None and not empty:
+            return
+        found.append(
+            Loop(
+                variable=str(node.loop_var.name),
+                extent=extent,
+                num_stages=None if stages is None else int(stages),
+                buffers=_touched(node.body),
+            )
+        )
+
+    visit(prim_func.body, look)
+    return tuple(reversed(found))
+
+
+def _touched(body: Any) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+
+    def look(node: Any) -> None:
+        if type(node).__name__ in ("BufferLoad", "BufferStore"):
+            scope = str(node.buffer.scope())
+            if scope != "global":
+                names[str(node.buffer.name)] = None
+
+    visit(body, look)
+    return tuple(names)
+
+
+def launch_of(prim_func: Any, attrs: Mapping[str, Any], sizes: Sizes) -> Launch:
+    declared: list[Any] = []
+
+    def look(node: Any) -> None:
+        threads = dict(getattr(node, "annotations", None) or {}).get("tl.launch_threads")
+        if threads is not None:
+            declared.extend(threads)
+
+    visit(prim_func.body, look)
+    extent = {str(k): dim(v, sizes) for k, v in dict(attrs.get("thread_extent", {})).items()}
+    cluster = attrs.get("cluster_dims")
+    return Launch(
+        threads_declared=product([dim(d) for d in declared]) if declared else None,
+        threads=product([extent.get(f"threadIdx.{axis}", 1) for axis in "xyz"]),
+        grid=tuple(extent.get(f"blockIdx.{axis}", 1) for axis in "xyz"),
+        cluster=tuple(int(d) for d in cluster) if cluster is not None else None,
+    )
+
+
+def dim(value: Any, sizes: Sizes | None = None) -> Dim:
+    """Return an extent as an integer, or its expression as text while a size is open."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        pass
+    if sizes:
+        value = _fill_in(value, sizes)
+        try:
+            return int(value)
+        except (TypeError, ValueError):
+            pass
+    return str(value)
+
+
+def _fill_in(expression: Any, sizes: Sizes) -> Any:
+    from tilelang import tvm
+    from tvm.tirx.stmt_functor import substitute
+
+    values: dict[Any, Any] = {}
+
+    def look(node: Any) -> None:
+        if type(node).__name__ in ("Var", "SizeVar") and str(node.name) in sizes:
+            values[node] = tvm.tirx.const(sizes[str(node.name)], node.dtype)
+
+    visit(expression, look)
+    return tvm.arith.Analyzer().simplify(substitute(expression, values))
+
+
+def product(dims: Sequence[Dim]) -> int | None:
+    total = 1
+    for dim in dims:
+        if not isinstance(dim, int):
+            return None
+        total *= dim
+    return total
+
+
+def nbytes(shape: Any, dtype: Any) -> int | None:
+    """Return the bytes of a buffer; sub-byte elements are packed, bool takes a byte."""
+    from tilelang import tvm
+
+    elements = product(list(shape))
+    if elements is None:
+        return None
+    kind = tvm.DataType(str(dtype))
+    bits = 8 if str(dtype).startswith("bool") else int(kind.bits)
+    return -(-elements * bits * int(kind.lanes) // 8)

@@ -1,0 +1,142 @@
+"""The answer of `plan` as JSON; the keys are a contract (docs/json.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tilefit._kernel import Listing
+from tilefit._memory import weakest
+from tilefit._report import Report, Result
+from tilefit._verdict import Status
+
+SCHEMA_VERSION = 1
+
+
+def render(report: Report) -> str:
+    """Return the report as one JSON document."""
+    body = {
+        "schema_version": SCHEMA_VERSION,
+        "evidence": weakest(r.evidence for r in report.results),
+        "results": [_result(r) for r in report.results],
+    }
+    return json.dumps(body, indent=2)
+
+
+def render_listing(file: str, listings: tuple[Listing, ...]) -> str:
+    """Return the kernels of a file as one JSON document."""
+    kernels = [
+        {
+            "name": item.name,
+            "style": item.style,
+            "line": item.line,
+            "parameters": [
+                {"name": p.name, "default": p.default, "required": p.required}
+                for p in item.parameters
+            ],
+        }
+        for item in listings
+    ]
+    body = {"schema_version": SCHEMA_VERSION, "evidence": "declared", "file": file}
+    return json.dumps({**body, "kernels": kernels}, indent=2)
+
+
+def _result(result: Result) -> dict[str, Any]:
+    lowered = result.lowered
+    return {
+        "file": result.file,
+        "kernel": result.kernel,
+        "function": lowered.function if lowered else None,
+        "params": dict(result.params),
+        "device": result.device,
+        "arch": result.arch,
+        "target": result.target,
+        "toolchain": {"name": result.toolchain, "version": result.toolchain_version},
+        "verdict": result.status,
+        "reason": result.reason,
+        "evidence": result.evidence,
+        "silent_overflow": False,
+        "built": "not-tried",
+        "matrix_instructions": None,
+        "threads": lowered.launch.threads if lowered else None,
+        "threads_declared": lowered.launch.threads_declared if lowered else None,
+        "grid": list(lowered.launch.grid) if lowered else None,
+        "cluster": list(lowered.launch.cluster) if lowered and lowered.launch.cluster else None,
+        "roles": None,
+        "registers_per_thread": lowered.registers_per_thread if lowered else None,
+        "spill_bytes": lowered.spill_bytes if lowered else None,
+        "limits": [
+            {
+                "name": c.name,
+                "value": c.value,
+                "limit": c.limit,
+                "verdict": c.status,
+                "reason": c.reason,
+            }
+            for c in result.limits
+        ],
+        "memories": [
+            {
+                "memory": use.memory,
+                "owner": use.owner,
+                "dynamic_bytes": use.dynamic_bytes,
+                "static_bytes": use.static_bytes,
+                "static_raw_bytes": use.static_raw_bytes,
+                "total_bytes": use.total_bytes,
+                "columns": use.columns,
+                "limit_bytes": check.limit,
+                "margin_bytes": check.margin,
+                "verdict": check.status,
+                "evidence": use.evidence,
+            }
+            for use, check in zip(result.uses, result.memories, strict=True)
+        ],
+        "buffers": [
+            {
+                "name": b.name,
+                "scope": b.scope,
+                "memory": b.memory,
+                "owner": b.owner,
+                "shape": list(b.shape),
+                "dtype": b.dtype,
+                "copies": b.copies,
+                "bytes": b.bytes,
+                "bytes_per_thread": b.bytes_per_thread,
+                "offset": b.offset,
+                "align_bytes": b.align_bytes,
+                "live": list(b.live) if b.live else None,
+                "static": b.static,
+                "line": b.line,
+                "origin": b.origin,
+                "why": b.why,
+                "evidence": b.evidence,
+            }
+            for b in (lowered.buffers if lowered else ())
+        ],
+        "max_stages": result.stages.largest,
+        "max_stages_reason": result.stages.reason,
+        "max_stages_bytes": result.stages.largest_bytes,
+        "next_stage_bytes": result.stages.next_bytes,
+        "ladder": None,
+        "occupancy": None,
+        "suggestions": _suggestions(result),
+    }
+
+
+def _suggestions(result: Result) -> list[dict[str, Any]]:
+    """Return the one edit that the stage search compiled, where the kernel does not fit."""
+    stages = result.stages
+    if result.status is not Status.DOES_NOT_FIT or stages.largest is None:
+        return []
+    limit = next((c.limit for c in result.memories if c.name == "shared"), None)
+    total = stages.largest_bytes
+    return [
+        {
+            "set": {stages.parameter: stages.largest},
+            "pass_configs": {},
+            "total_bytes": total,
+            "margin_bytes": None if limit is None or total is None else limit - total,
+            "blocks_per_core": None,
+            "verdict": Status.FITS,
+        }
+    ]

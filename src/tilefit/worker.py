@@ -1,0 +1,178 @@
+"""The child process that runs user code: imports a toolchain once, forks once per file.
+
+``python -m tilefit.worker REQUEST_FD ANSWER_FD`` reads JSON lines from one pipe and answers on
+another, never on standard output, which belongs to the user's code. Every request has an
+``id``; its answer carries the same one::
+
+    {"op": "load", "file": PATH}            -> {"kernels": [...], "toolchain": ..., "version": ...}
+    {"op": "read", "kernel", "params", "target"} -> {"kernels": [Kernel...]}
+    {"op": "done"}                          ends the fork that serves the file
+
+A failure is ``{"error": KIND, "message": LINE}``; a fork that ends without answering is
+reported by its parent as ``{"id": null, "error": "died", ...}``.
+
+This guards against accidents (a crash, a hang, a flood of output). It is no sandbox.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from tilefit._errors import InputError, KernelError, RefusedError, TilefitError, ToolchainError
+from tilefit.frontends._protocol import Frontend, Source
+from tilefit.frontends._user_code import describe, one_line
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_PR_SET_CHILD_SUBREAPER = 36
+# how a fork ends on purpose; user code that calls os._exit(0) does not look like it
+_ORDERLY = 103
+
+
+def main(request_fd: int, answer_fd: int, frontend: Frontend, memory_bytes: int) -> None:
+    """Serve requests until the pipe closes."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # daemons that user code leaves behind become our children, so that they can be ended
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    for fd in (request_fd, answer_fd):
+        os.set_inheritable(fd, False)
+    requests = os.fdopen(request_fd, "rb", buffering=0)
+    version: str | None = None
+    while line := requests.readline():
+        request = json.loads(line)
+        try:
+            version = version or frontend.version()
+        except TilefitError as error:
+            _answer(answer_fd, request["id"], error="toolchain", message=str(error))
+            continue
+        pid = os.fork()
+        if pid == 0:
+            _serve_file(request, requests, answer_fd, frontend, memory_bytes)
+        _, status = os.waitpid(pid, 0)
+        if not (os.WIFEXITED(status) and os.WEXITSTATUS(status) == _ORDERLY):
+            _answer(answer_fd, None, error="died", message=_how_it_ended(status))
+        _end_orphans()
+
+
+def _serve_file(
+    request: dict[str, Any],
+    requests: BinaryIO,
+    answer_fd: int,
+    frontend: Frontend,
+    memory_bytes: int,
+) -> NoReturn:
+    """In the fork: execute the file and answer for it; never returns."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setpgid(0, 0)
+    _limit_memory(memory_bytes)
+    source: Source | None = None
+    path = Path(request["file"])
+    while True:
+        try:
+            if request["op"] == "done":
+                _answer(answer_fd, request["id"])
+                _leave()
+            if source is None:
+                source = frontend.load(path)
+                found = [_plain(k) for k in source.kernels()]
+                _answer(
+                    answer_fd,
+                    request["id"],
+                    kernels=found,
+                    toolchain=frontend.name,
+                    version=frontend.version(),
+                )
+            else:
+                params = {k: ast.literal_eval(v) for k, v in request["params"].items()}
+                kernels = source.read(request["kernel"], params, request["target"])
+                _answer(answer_fd, request["id"], kernels=[k.to_dict() for k in kernels])
+        except RefusedError as error:
+            _answer(answer_fd, request["id"], error="cannot-lower", message=str(error))
+        except InputError as error:
+            _answer(answer_fd, request["id"], error="input", message=str(error))
+        except (KernelError, ToolchainError) as error:
+            _answer(answer_fd, request["id"], error="kernel", message=str(error))
+        except Exception as error:
+            message = f"reading the kernel failed: {describe(error, path)}"
+            _answer(answer_fd, request["id"], error="kernel", message=message)
+        line = requests.readline()
+        if not line:
+            _leave()
+        request = json.loads(line)
+
+
+def _leave() -> NoReturn:
+    """End the fork at once: the user's exit handlers are not ours to run."""
+    os._exit(_ORDERLY)
+
+
+def _answer(answer_fd: int, request_id: int | None, **content: Any) -> None:
+    # a leading newline ends whatever a dead fork left half written
+    data = f"\n{json.dumps({'id': request_id, **content})}\n".encode()
+    while data:
+        data = data[os.write(answer_fd, data) :]
+
+
+def _plain(listing: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(listing)
+
+
+def _how_it_ended(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return f"was killed by signal {number} ({signal.Signals(number).name})"
+    return f"ended the process (exit code {os.WEXITSTATUS(status)})"
+
+
+def _limit_memory(memory_bytes: int) -> None:
+    """Make one huge allocation fail at once; the parent watches the sum over all processes."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    now = pages * os.sysconf("SC_PAGE_SIZE")
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = now + memory_bytes
+    resource.setrlimit(
+        resource.RLIMIT_AS,
+        (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard),
+    )
+
+
+def _end_orphans() -> None:
+    """Kill what the file left running; as a subreaper we are its parent now."""
+    for _ in range(100):
+        children = Path(f"/proc/self/task/{os.getpid()}/children")
+        pids = [int(p) for p in children.read_text().split()] if children.exists() else []
+        if not pids:
+            return
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def _prctl(option: int, value: int) -> None:
+    import ctypes
+
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def _frontend(name: str) -> Frontend:
+    if name == "tilelang":
+        from tilefit.frontends._tilelang import TileLangFrontend
+
+        return TileLangFrontend()
+    raise InputError(f"unknown frontend {one_line(name)!r}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), _frontend(sys.argv[3]), int(sys.argv[4]))

@@ -1,0 +1,5 @@
+"""No kernel here."""
+
+
+def add(a, b):
+    return a + b

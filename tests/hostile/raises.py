@@ -1,0 +1,5 @@
+def broken():
+    raise RuntimeError("the weather is bad\nand will stay so")
+
+
+broken()
