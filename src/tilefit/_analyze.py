@@ -26,6 +26,7 @@ Progress = Callable[[str], None]
 def plan(
     source: Any,
     device: str | Device | Sequence[str | Device],
+    /,
     *,
     limits: Limits | None = None,
     policy: Policy | None = None,
@@ -42,7 +43,8 @@ def plan(
         policy: What is asked beyond bare fitting.
         python: Interpreter that has the toolchain.
         progress: Called with a line before each slow step.
-        params: Parameters of the kernel.
+        params: Parameters of the kernel; see `plan_with` for one that is named like an
+            argument of this function.
 
     Raises:
         InputError: A wrong name or value.
@@ -50,7 +52,25 @@ def plan(
         KernelError: The user's code raised.
         WorkerError: The user's code hung, crashed or used too much.
     """
+    return plan_with(
+        source, device, params, limits=limits, policy=policy, python=python, progress=progress
+    )
+
+
+def plan_with(
+    source: Any,
+    device: str | Device | Sequence[str | Device],
+    params: Mapping[str, Any],
+    *,
+    limits: Limits | None = None,
+    policy: Policy | None = None,
+    python: str = sys.executable,
+    progress: Progress | None = None,
+) -> Report:
+    """Do what `plan` does; the kernel's parameters, whatever their names, are one mapping."""
     devices = _devices(device)
+    for one in devices:
+        _target(one)
     say = progress or _quiet
     if not isinstance(source, (str, Path)):
         return _plan_object(source, devices, params, policy, say)
@@ -153,12 +173,7 @@ def _on_device(
     source: str,
     policy: Policy | None,
 ) -> list[Result]:
-    target = device.target("tilelang")
-    if device.vendor != "nvidia" or target is None:
-        raise InputError(
-            f"plan reads TileLang kernels for NVIDIA devices; {device.name} is "
-            f"{device.vendor} {device.arch}: try `tilefit budget` or `tilefit footprint` for it"
-        )
+    target = _target(device)
     parameter = stage_parameter([p.name for p in listing.parameters])
     current = _current(listing, parameter, params)
 
@@ -180,6 +195,21 @@ def _on_device(
         judge=judged,
     )
     return [_result(kernel, judged(kernel), device, stages, source, params) for kernel in kernels]
+
+
+def _target(device: Device) -> str:
+    """Return TileLang's target for a device.
+
+    Raises:
+        InputError: `plan` cannot judge kernels for it.
+    """
+    target = device.target("tilelang")
+    if device.vendor != "nvidia" or target is None:
+        raise InputError(
+            f"plan reads TileLang kernels for NVIDIA devices; {device.name} is "
+            f"{device.vendor} {device.arch}: try `tilefit budget` or `tilefit footprint` for it"
+        )
+    return target
 
 
 def _current(listing: Listing, parameter: str | None, params: Mapping[str, Any]) -> Any:
@@ -236,10 +266,11 @@ def _refused(
     parameter: str | None,
     current: Any,
 ) -> Result:
+    defaults = {p.name: p.default for p in listing.parameters if not p.required}
     return Result(
         file=source.partition("::")[0],
         kernel=listing.name,
-        params=tuple(params.items()),
+        params=tuple({**defaults, **params}.items()),
         device=device.name,
         device_title=device.title,
         arch=device.arch,

@@ -269,18 +269,18 @@ class Device:
         if self.cluster_max is not None and self.cluster_portable_max is None:
             raise InputError(f"cluster_max {self.cluster_max} without a cluster_portable_max")
 
-    def has(self, memory: Memory) -> bool:
+    def has(self, memory: Memory | str) -> bool:
         """Return whether the device has this memory."""
-        return any(pool.memory is memory for pool in self.pools)
+        return any(pool.memory == memory for pool in self.pools)
 
-    def pool(self, memory: Memory) -> Pool:
+    def pool(self, memory: Memory | str) -> Pool:
         """Return the pool of a memory.
 
         Raises:
             InputError: The device has no such memory; the message names those it has.
         """
         for pool in self.pools:
-            if pool.memory is memory:
+            if pool.memory == memory:
                 return pool
         names = ", ".join(pool.memory for pool in self.pools)
         raise InputError(f"{self.name} has no {memory} memory; it has {names}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,17 +18,23 @@ def split_source(text: str) -> tuple[Path, str | None]:
         InputError: Missing, no Python file, or a syntax error; the message names the line.
     """
     name, _, kernel = text.partition("::")
+    if not name:
+        raise InputError(f"{text!r} names no file: write it as in gemm.py::matmul")
     path = Path(name)
-    if not path.exists():
-        raise InputError(f"no such file: {name}")
-    if path.is_dir():
-        raise InputError(f"{name} is a folder: name one file, as in {name.rstrip('/')}/FILE.py")
     try:
-        ast.parse(path.read_bytes(), filename=name)
+        if path.is_dir():
+            raise InputError(f"{name} is a folder: name one file, as in {name.rstrip('/')}/FILE.py")
+        with warnings.catch_warnings(action="ignore"):  # what Python says when it is executed
+            ast.parse(path.read_bytes(), filename=name)
+    except FileNotFoundError:
+        raise InputError(f"no such file: {name}") from None
     except SyntaxError as error:
-        raise InputError(f"{name}:{error.lineno}: syntax error: {error.msg}") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {name}: {error}") from None
+        where = f"{name}:{error.lineno}" if error.lineno else name
+        raise InputError(f"{where}: syntax error: {error.msg}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {name[:200]}: {error.strerror}") from None
+    except (ValueError, MemoryError, RecursionError) as error:
+        raise InputError(f"cannot parse {name}: {str(error) or 'too deeply nested'}") from None
     return path, kernel or None
 
 

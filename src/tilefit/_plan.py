@@ -65,7 +65,8 @@ def _shared(kernel: Kernel) -> MemoryUse:
 
 def _tensor(kernel: Kernel) -> MemoryUse:
     buffers = [b for b in kernel.buffers if b.memory is Memory.TENSOR]
-    total = sum(b.bytes or 0 for b in buffers)
+    sizes = [b.bytes for b in buffers if b.bytes is not None]
+    total = sum(sizes) if len(sizes) == len(buffers) else None
     return MemoryUse(
         memory=Memory.TENSOR,
         owner=Owner.BLOCK,
@@ -73,6 +74,6 @@ def _tensor(kernel: Kernel) -> MemoryUse:
         static_bytes=0,
         static_raw_bytes=0,
         total_bytes=total,
-        columns=total // TMEM_COLUMN_BYTES,
+        columns=None if total is None else total // TMEM_COLUMN_BYTES,
         evidence=weakest(b.evidence for b in buffers),
     )

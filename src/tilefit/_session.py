@@ -210,8 +210,9 @@ class Session:
         for process in processes:
             with contextlib.suppress(_psutil().Error):
                 used += process.memory_info().rss
-        if used > self.limits.memory_bytes:
-            raise self._stopped(f"used more than {self.limits.memory_bytes / 2**30:g} GiB")
+        most = self.limits.memory_bytes
+        if used > most:
+            raise self._stopped(f"used more than {most / 2**30:g} GiB of memory")
 
     def _stopped(self, what: str) -> WorkerError:
         self._end_tree()

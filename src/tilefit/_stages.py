@@ -54,14 +54,16 @@ def largest_stages(
     if not isinstance(current, int) or isinstance(current, bool) or current < 1:
         reason = f"{parameter}={current!r} pipelines nothing: give a number from 1 with --set"
         return _none(parameter, current if isinstance(current, int) else None, reason)
-    if not any(loop.num_stages for kernel in kernels for loop in kernel.loops):
+    pipelined = [loop for kernel in kernels for loop in kernel.loops if loop.num_stages]
+    if not pipelined:
         return _none(parameter, current, f"no pipelined loop uses {parameter}")
-    if any(loop.extent == 0 for kernel in kernels for loop in kernel.loops):
-        return _none(parameter, current, "a loop has no iterations at these sizes")
+    if all(loop.extent == 0 for loop in pipelined):
+        reason = f"the loop over {pipelined[0].variable} has no iterations at these sizes"
+        return _none(parameter, current, reason)
     for kernel in kernels:
         blocked = next((c for c in judge(kernel).limits if c.status is Status.DOES_NOT_FIT), None)
         if blocked is not None:
-            return _none(parameter, current, f"the launch fails on {blocked.name} whatever it is")
+            return _none(parameter, current, f"the launch fails on {blocked.name}")
     return _Search(kernels, parameter, current, params, read, judge).run()
 
 
@@ -87,7 +89,8 @@ class _Search:
     ) -> None:
         self.parameter, self.current, self.params = parameter, current, params
         self.read, self.judge = read, judge
-        self.seen = {current: self._outcome(kernels)}
+        self.kernels = kernels
+        self.seen: dict[int, tuple[bool, int | None, int | None]] = {}
         self.per_stage = _stage_bytes(kernels, current)
 
     def run(self) -> Stages:
@@ -97,34 +100,33 @@ class _Search:
             return _none(self.parameter, self.current, str(stop))
 
     def _run(self) -> Stages:
+        self.seen[self.current] = self._outcome(self.kernels, self.current)
         guess = self._guess()
-        low = None  # largest count known to fit, so far
         while True:
-            fits, _, _ = self._try(guess)
-            if fits:
-                low = guess
-                after, total, _ = self._try(guess + 1)
-                if not after:
-                    break
-                self._no_effect(guess)
-                guess = guess + 2 if guess + 2 <= MOST_STAGES else MOST_STAGES
-                if low >= MOST_STAGES:
-                    raise _StopError(f"{MOST_STAGES} stages fit; larger counts were not compiled")
-            else:
+            if not self._try(guess)[0]:
                 if guess == 1:
                     raise _StopError(f"it does not fit even with {self.parameter}=1")
                 guess -= 1
+                continue
+            if guess > MOST_STAGES:
+                raise _StopError(f"{guess} stages fit; larger counts were not compiled")
+            if not self._try(guess + 1)[0]:
+                break
+            self._no_effect(guess)
+            guess = min(guess + 2, MOST_STAGES + 1)
         return Stages(
             parameter=self.parameter,
             current=self.current,
-            largest=low,
-            largest_bytes=self.seen[low][1],
-            next_bytes=total,
+            largest=guess,
+            largest_bytes=self.seen[guess][1],
+            next_bytes=self.seen[guess + 1][1],
         )
 
     def _guess(self) -> int:
         """Where to look first: as many stages as the bytes of one would allow."""
         fits, total, limit = self.seen[self.current]
+        if fits and self.current > MOST_STAGES:
+            return self.current
         if self.per_stage == 0 or total is None or limit is None:
             if fits:
                 self._try(self.current + 1)
@@ -146,18 +148,29 @@ class _Search:
                 kernels = self.read({**self.params, self.parameter: stages})
             except TilefitError as error:
                 raise _StopError(f"{self.parameter}={stages} was refused: {error}") from None
-            self.seen[stages] = self._outcome(kernels)
+            self.seen[stages] = self._outcome(kernels, stages)
         return self.seen[stages]
 
-    def _outcome(self, kernels: tuple[Kernel, ...]) -> tuple[bool, int | None, int | None]:
-        """Return whether all functions fit, and the fullest shared memory with its limit."""
-        fits = True
-        shared: list[tuple[int, int | None]] = []
-        for kernel in kernels:
-            for check in self.judge(kernel).memories:
-                fits = fits and check.status is Status.FITS
-                if check.name == Memory.SHARED and isinstance(check.value, int):
-                    shared.append((check.value, check.limit))
+    def _outcome(
+        self, kernels: tuple[Kernel, ...], stages: int
+    ) -> tuple[bool, int | None, int | None]:
+        """Return whether all functions fit, and the fullest shared memory with its limit.
+
+        A launch limit counts when it is broken; one that is open (a symbolic grid) does not
+        depend on the stages.
+        """
+        verdicts = [self.judge(kernel) for kernel in kernels]
+        memories = [check for verdict in verdicts for check in verdict.memories]
+        limits = [check for verdict in verdicts for check in verdict.limits]
+        fits = all(check.status is not Status.DOES_NOT_FIT for check in (*memories, *limits))
+        unknown = next((check for check in memories if check.status is Status.UNKNOWN), None)
+        if fits and unknown is not None:
+            raise _StopError(f"unknown at {self.parameter}={stages}: {unknown.reason}")
+        shared = [
+            (check.value, check.limit)
+            for check in memories
+            if check.name == Memory.SHARED and isinstance(check.value, int)
+        ]
         total, limit = max(shared, key=lambda pair: pair[0], default=(None, None))
         return fits, total, limit
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tilefit._device import Device, Pool
+from tilefit._device import Device
 from tilefit._kernel import Dim, Kernel
 from tilefit._memory import Memory
 from tilefit._plan import MemoryUse
@@ -105,8 +105,7 @@ def judge(
 
 
 def _memory(use: MemoryUse, device: Device, policy: Policy) -> Check:
-    pool = _pool(device, use.memory)
-    if pool is None:
+    if not device.has(use.memory):
         return Check(
             name=use.memory,
             value=use.total_bytes,
@@ -114,6 +113,7 @@ def _memory(use: MemoryUse, device: Device, policy: Policy) -> Check:
             status=Status.DOES_NOT_FIT,
             reason=f"{device.name} has no {use.memory} memory",
         )
+    pool = device.pool(use.memory)
     limit = pool.per_block_bytes - (policy.headroom_bytes if use.memory is Memory.SHARED else 0)
     if use.total_bytes is None:
         reason = f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
@@ -128,10 +128,6 @@ def _memory(use: MemoryUse, device: Device, policy: Policy) -> Check:
         status=Status.DOES_NOT_FIT,
         reason=f"{use.memory} {use.total_bytes:,} B, limit {limit:,} B: over by {over:,} B",
     )
-
-
-def _pool(device: Device, memory: Memory) -> Pool | None:
-    return next((pool for pool in device.pools if pool.memory is memory), None)
 
 
 def _threads(kernel: Kernel, device: Device) -> Check:
@@ -242,11 +238,17 @@ def _at_most(name: str, value: Dim | None, limit: int | None) -> Check:
 
 
 def _vanished(kernel: Kernel) -> str | None:
-    """Name the loop without iterations whose buffers lowering removed."""
+    """Name the loop without iterations whose buffers lowering removed.
+
+    An empty loop alone proves nothing: a loop over the rest of an even division is empty too.
+    """
+    removed = {buffer.name for buffer in kernel.buffers if buffer.copies == 0}
     for loop in kernel.loops:
-        if isinstance(loop.extent, int) and loop.extent <= 0 and loop.buffers:
+        gone = [name for name in loop.buffers if name in removed]
+        if isinstance(loop.extent, int) and loop.extent <= 0 and gone:
+            verb = "vanishes" if len(gone) == 1 else "vanish"
             return (
                 f"the loop over {loop.variable} has no iterations at these sizes, so "
-                f"{', '.join(loop.buffers)} vanish; give sizes that run it with --set"
+                f"{', '.join(gone)} {verb}; give sizes that run it with --set"
             )
     return None

@@ -4,7 +4,7 @@ import sys
 import tilelang.language as T
 
 for number in range(4):
-    text = '{"id": %d, "kernels": [], "toolchain": "tilelang", "version": "9.9.9"}\n' % number
+    text = f'{{"id": {number}, "kernels": [], "toolchain": "tilelang", "version": "9.9.9"}}\n'
     sys.stdout.write(text)
     sys.stderr.write(text)
     os.write(1, text.encode())

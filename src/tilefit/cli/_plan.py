@@ -63,7 +63,9 @@ def run(args: argparse.Namespace) -> int:
     if not args.device:
         raise InputError(_NO_DEVICE)
     with _Progress() as progress:
-        report = _analyze.plan(args.source, args.device, limits=limits, progress=progress, **params)
+        report = _analyze.plan_with(
+            args.source, args.device, params, limits=limits, progress=progress
+        )
     if args.json:
         from tilefit.render import _json
 

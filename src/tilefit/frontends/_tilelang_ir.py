@@ -202,10 +202,12 @@ def _source_buffer(written: Any, lowered: Any, loops: tuple[Loop, ...]) -> Buffe
         bytes=one_copy,
         line=_line(written),
     )
+    if memory is Memory.GLOBAL:
+        return replace(buffer, owner=Owner.DEVICE, why="in device memory, by a pointer parameter")
     if memory is Memory.REGISTERS:
         return replace(buffer, bytes_per_thread=0 if lowered is None else now)
     if lowered is None:
-        return replace(buffer, bytes=0, copies=0, why="vanished in lowering: nothing uses it")
+        return replace(buffer, bytes=0, copies=0, why="vanished in lowering")
     copies = None
     if one_copy and now is not None and now % one_copy == 0:
         copies = now // one_copy

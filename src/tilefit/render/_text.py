@@ -27,6 +27,7 @@ _WORD = {
     Status.UNKNOWN: "UNKNOWN",
 }
 _BAR = 36
+_WIDTH = 80
 
 
 def render(report: Report) -> Text:
@@ -34,7 +35,7 @@ def render(report: Report) -> Text:
     devices = {result.device for result in report.results}
     if len(devices) == 1:
         blocks = [_map(result) for result in report.results]
-        return Text("\n").join(Text("\n").join(block) for block in blocks)
+        return Text("\n\n").join(Text("\n").join(block) for block in blocks)
     return Text("\n").join(_table(report))
 
 
@@ -45,11 +46,11 @@ def _map(result: Result) -> Iterable[Text]:
     name = f"{PurePath(result.file).name}::{result.kernel}"
     if result.lowered is not None and len(result.lowered.function) and _other_name(result):
         name += f" ({result.lowered.function})"
-    yield Text.assemble(
-        (name, "bold"),
-        f"   {result.device_title} {result.target}   {result.toolchain} "
-        f"{result.toolchain_version}   {result.evidence}",
-    )
+    toolchain = f"{result.toolchain} {result.toolchain_version}"
+    parts = (name, f"{result.device_title} {result.target}", toolchain, str(result.evidence))
+    title = Text(_spaced(parts, 2))
+    title.stylize("bold", 0, len(name))
+    yield title
     yield _headline(result)
     if result.lowered is None:
         return
@@ -80,7 +81,9 @@ def _headline(result: Result) -> Text:
             f"   shared {_number(main.value)} B   limit {_number(main.limit)} B   "
             f"{main.margin:,} B spare",
         )
-    return Text.assemble(word, f"   {result.reason}" if result.reason else "")
+    text = Text(_folded(f"{word[0]}   {result.reason or ''}".rstrip(), 4))
+    text.stylize(word[1], 0, len(word[0]))
+    return text
 
 
 def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
@@ -137,8 +140,8 @@ def _static(result: Result, use: MemoryUse) -> Iterable[Text]:
 
 def _bar(name: str, value: Dim | None, limit: int | None, unit: str) -> Text:
     if not isinstance(value, int) or not limit:
-        what = "none on this device" if limit == 0 else f"{value} of {_number(limit)}"
-        return Text(f"{name:<7} {what}")
+        what = f"{_number(value)} of {_number(limit)} {unit}"
+        return Text(f"{name:<7} {'none on this device' if limit == 0 else what}")
     filled = round(_BAR * value / limit)
     inside, over = min(filled, _BAR), min(max(filled - _BAR, 0), 14)
     style = "red" if value > limit else "green"
@@ -195,23 +198,20 @@ def _launch(result: Result) -> Text:
     cluster = "no cluster"
     if launch.cluster is not None:
         cluster = "cluster " + " x ".join(str(c) for c in launch.cluster)
-    text = Text.assemble(
-        f"{'launch':<7} ",
-        f"{_number(threads.value)} of {_number(threads.limit)} threads{written}",
-        f"   grid {grid} {grid_word}".rstrip(),
-        f"   {cluster}",
-    )
+    most = f"{'launch':<7} {_number(threads.value)} of {_number(threads.limit)} threads{written}"
+    text = Text(_spaced((most, f"grid {grid} {grid_word}".rstrip(), cluster), 8))
     for check in result.limits:
-        if check.reason and check.reason != result.reason:
+        # the headline gives the reason of a verdict other than a plain fit
+        if check.reason and (result.status is Status.FITS or check.reason != result.reason):
             style = "" if check.status is Status.FITS else _STYLE[check.status]
-            text.append(f"\n{'':<8}{check.reason}", style=style)
+            text.append("\n" + _folded(f"{'':<8}{check.reason}", 10), style=style)
     return text
 
 
 def _stages(result: Result) -> Text:
     stages = result.stages
     if stages.largest is None:
-        return Text(f"{'stages':<7} largest count: none to give, {stages.reason}")
+        return Text(_folded(f"{'stages':<7} largest count: none to give, {stages.reason}", 8))
     return Text(
         f"{'stages':<7} {stages.parameter} up to {stages.largest}: "
         f"{_number(stages.largest_bytes)} B; {stages.largest + 1} needs "
@@ -251,7 +251,7 @@ def _table(report: Report) -> Iterable[Text]:
         )
     yield from _columns(rows, right=(2, 3, 4, 5, 6), header_style="dim", indent="")
     for note in notes:
-        yield Text(note)
+        yield Text(_folded(note, 4))
     bad = sum(r.status is not Status.FITS for r in report.results)
     known = [r.stages.largest for r in report.results]
     everywhere = ""
@@ -287,6 +287,31 @@ def _columns(
             for i, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         yield Text(indent + "  ".join(cells).rstrip(), style=header_style if number == 0 else "")
+
+
+def _spaced(parts: Sequence[str], indent: int) -> str:
+    """Join parts by three spaces, in as many lines as they need."""
+    lines = [parts[0]]
+    for part in parts[1:]:
+        longer = f"{lines[-1]}   {part}"
+        if len(longer) <= _WIDTH:
+            lines[-1] = longer
+        else:
+            lines.append(" " * indent + part)
+    return "\n".join(lines)
+
+
+def _folded(text: str, indent: int) -> str:
+    """Break a sentence into lines."""
+    return "\n".join(
+        textwrap.wrap(
+            text,
+            _WIDTH,
+            subsequent_indent=" " * indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    )
 
 
 def _shape(shape: tuple[Dim, ...]) -> str:

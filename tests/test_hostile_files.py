@@ -1,0 +1,116 @@
+"""User files that crash, hang, flood or flee: one line, exit 2, and no process left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = pytest.mark.tilelang
+
+MARKER = "TILEFIT_WORKER"
+
+
+def left_behind() -> list[str]:
+    """Return the command lines of live processes that carry the worker's marker."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            if alive and MARKER in process.environ():
+                found.append(" ".join(process.cmdline()))
+    return found
+
+
+def run(root: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tilefit", "plan", str(root / "tests" / "hostile" / name)]
+    return subprocess.run(
+        [*command, "-d", "h100", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("raises.py", [], "raises.py:2 raised RuntimeError: the weather is bad and will stay so"),
+        ("raises_in_kernel.py", [], "raises_in_kernel.py:8 raised ValueError: M must not be 128"),
+        ("hangs.py", ["--timeout", "6"], "did not finish within 6 s and was stopped"),
+        ("exits_zero.py", [], "ended the process (exit code 0)"),
+        ("sys_exit.py", [], "called sys.exit(0)"),
+        ("segfaults.py", [], "signal 11 (SIGSEGV)"),
+        ("forks.py", ["--timeout", "20"], "and was stopped"),
+        ("huge_allocation.py", [], "asked for more memory"),
+        ("slow_leak.py", ["--memory-limit", "2GiB", "--timeout", "60"], "memory"),
+        # the worker and its fork hold about 0.6 GiB each, four more take 0.9 GiB each
+        ("many_leak.py", ["--memory-limit", "2GiB", "--timeout", "40"], "used more than 2 GiB"),
+        ("syntax.py", [], "syntax.py:1: syntax error"),
+        ("nothing.py", [], "no TileLang kernel in nothing.py"),
+        ("absent.py", [], "no such file"),
+    ],
+)
+def test_a_bad_file_is_one_line_and_exit_2_and_leaves_nothing(
+    root: Path, name: str, arguments: list[str], said: str
+) -> None:
+    done = run(root, name, *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert left_behind() == []
+
+
+@pytest.mark.parametrize("name", ["daemon.py", "prints_much.py", "prints_json.py"])
+def test_a_noisy_or_careless_file_is_still_answered(root: Path, name: str) -> None:
+    done = run(root, name, "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    result = json.loads(done.stdout)["results"][0]
+    assert result["toolchain"]["name"] == "tilelang"
+    # not the version that prints_json.py claims
+    assert result["toolchain"]["version"] != "9.9.9"
+    # a 128x64 fp16 tile
+    assert result["memories"][0]["total_bytes"] == 128 * 64 * 2
+    assert left_behind() == []
+
+
+def test_an_interrupted_plan_leaves_nothing(root: Path) -> None:
+    file = root / "tests" / "hostile" / "hangs.py"
+    with subprocess.Popen(
+        [sys.executable, "-m", "tilefit", "plan", str(file), "-d", "h100"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        time.sleep(4)
+        process.send_signal(2)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors == "tilefit: interrupted\n"
+    assert left_behind() == []
+
+
+def test_a_killed_plan_takes_its_worker_along(root: Path) -> None:
+    file = root / "tests" / "hostile" / "hangs.py"
+    with subprocess.Popen(
+        [sys.executable, "-m", "tilefit", "plan", str(file), "-d", "h100"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        time.sleep(4)
+        process.kill()
+    for _ in range(50):
+        if not left_behind():
+            break
+        time.sleep(0.1)
+    assert left_behind() == []
