@@ -5,25 +5,34 @@ CI sets TILEFIT_STRICT=1: there every toolchain is installed, and a skip would h
 
 from __future__ import annotations
 
-import importlib.util
+import importlib.metadata
 import os
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
-TOOLCHAINS = {"tilelang": "tilelang"}
+# marker -> the distribution that brings the toolchain
+TOOLCHAINS = {"tilelang": "tilelang", "cuda": "nvidia-cuda-nvcc"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     strict = os.environ.get("TILEFIT_STRICT") == "1"
-    for marker, module in TOOLCHAINS.items():
-        if strict or importlib.util.find_spec(module) is not None:
+    for marker, distribution in TOOLCHAINS.items():
+        if strict or _installed(distribution):
             continue
-        skip = pytest.mark.skip(reason=f"{module} is not installed")
+        skip = pytest.mark.skip(reason=f"{distribution} is not installed")
         for item in items:
             if item.get_closest_marker(marker):
                 item.add_marker(skip)
+
+
+def _installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,7 +10,16 @@ import pytest
 
 import tilefit
 
-FUNCTIONS = ("budget", "device", "footprint", "max_stages", "parse_dtype", "plan")
+FUNCTIONS = (
+    "budget",
+    "device",
+    "footprint",
+    "max_stages",
+    "occupancy",
+    "occupancy_arrays",
+    "parse_dtype",
+    "plan",
+)
 
 
 def call_twice(name: str, *arguments: object, **options: object) -> object:
@@ -39,6 +48,18 @@ def test_device_twice():
     assert h100.pool(tilefit.Memory.SHARED).per_block_bytes == 227 * 1024
     result = tilefit.budget(256, 256, 64, device=h100)
     assert result.limit_bytes == 227 * 1024
+
+
+def test_occupancy_twice():
+    result = call_twice("occupancy", "h100", threads=1024, registers=64)
+    assert result.blocks_per_core == 65536 // (1024 * 64)
+
+
+def test_occupancy_arrays_twice():
+    """Called by the public name twice; the answers are arrays, which have no one truth value."""
+    for _ in range(2):
+        result = tilefit.occupancy_arrays("h100", threads=[512, 1024], registers=64)
+        assert result.blocks_per_core.tolist() == [65536 // (512 * 64), 65536 // (1024 * 64)]
 
 
 def test_parse_dtype_twice():

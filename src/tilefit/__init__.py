@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tilefit._gemm import Budget, BudgetRow, budget, max_stages
     from tilefit._limit import Limit
     from tilefit._memory import Evidence, Memory, Owner
+    from tilefit._occupancy import Occupancy, occupancy
+    from tilefit._occupancy_arrays import OccupancyArrays, occupancy_arrays
 
 __all__ = [
     "Budget",
@@ -34,6 +36,8 @@ __all__ = [
     "KernelError",
     "Limit",
     "Memory",
+    "Occupancy",
+    "OccupancyArrays",
     "Owner",
     "TilefitError",
     "ToolchainError",
@@ -43,6 +47,8 @@ __all__ = [
     "device",
     "footprint",
     "max_stages",
+    "occupancy",
+    "occupancy_arrays",
     "parse_dtype",
     "plan",
 ]
@@ -63,6 +69,8 @@ _MODULES = {
     "_gemm": ("Budget", "BudgetRow", "budget", "max_stages"),
     "_limit": ("Limit",),
     "_memory": ("Evidence", "Memory", "Owner"),
+    "_occupancy": ("Occupancy", "occupancy"),
+    "_occupancy_arrays": ("OccupancyArrays", "occupancy_arrays"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

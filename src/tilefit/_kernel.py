@@ -28,7 +28,8 @@ class Buffer:
         dtype: Element type, as the toolchain spells it.
         copies: How often the compiler multiplied it, 0 if it vanished, None if the bytes are
             no whole multiple of the declared ones.
-        why: Why there are that many copies, in a few words.
+        why: Why there are that many copies: a code of `tilefit._reasons.REASONS`.
+        detail: The same for this buffer in a few words, for people.
         bytes: Size of all copies for one owner; None if symbolic.
         bytes_per_thread: For registers: what one thread holds after lowering.
         align_bytes: Alignment inside its arena, where known.
@@ -48,6 +49,7 @@ class Buffer:
     dtype: str
     copies: int | None = 1
     why: str | None = None
+    detail: str | None = None
     bytes: int | None = None
     bytes_per_thread: int | None = None
     align_bytes: int | None = None
@@ -68,12 +70,29 @@ class Loop:
         extent: Number of iterations, or its expression.
         num_stages: The stages asked for; None if the loop is not pipelined.
         buffers: Names of the on-chip buffers that its body touches.
+        copied: Those of them that a T.copy from global memory fills in it.
     """
 
     variable: str
     extent: Dim
     num_stages: int | None
     buffers: tuple[str, ...]
+    copied: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role:
+    """A group of warps with a job and a register limit of its own (setmaxnreg).
+
+    Attributes:
+        name: ``producer`` or ``consumer``.
+        threads: Threads of the group.
+        registers: Registers per thread while the role runs; None if not set.
+    """
+
+    name: str
+    threads: int
+    registers: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +113,21 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """What it takes to assemble a kernel's module.
+
+    Attributes:
+        source: Generated source of the whole module.
+        include_dirs: Folders that hold its headers.
+        flags: Flags that the kernel asks the compiler for.
+    """
+
+    source: str
+    include_dirs: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
     """One device function as a toolchain made it for one target.
 
@@ -109,10 +143,20 @@ class Kernel:
         dynamic_bytes: Dynamic shared memory of one block; None if symbolic.
         static_bytes: Static shared memory laid out item by item, before rounding.
         dynamic_align_bytes: Alignment of the module's dynamic array; None without one.
+        reuse: Whether the compiler may place buffers over dead ones.
         loops: Pipelined loops and loops without iterations.
+        roles: Warp-group roles; empty without warp specialisation.
+        gemms: Matrix multiplications that the author wrote (T.gemm and its kin).
+        built: ``not-tried``, ``assembled`` or ``cannot-assemble``.
+        built_reason: Why it could not be assembled.
         registers_per_thread: Registers at launch, None unless assembled.
-        spill_bytes: Spilled bytes per thread, None unless assembled.
+        spill_bytes: Bytes that a thread spills (stores), None unless assembled.
+        stack_bytes: Stack of a thread, None unless assembled.
+        assembled_static_bytes: Static shared memory by the assembler, None unless assembled.
+        matrix_instructions: Matrix instructions in the machine code, None if not read.
+        matrix_kinds: Their names.
         notes: Remarks of the toolchain that the author should see.
+        build: What it takes to assemble it, only where that was asked for.
     """
 
     name: str
@@ -126,10 +170,20 @@ class Kernel:
     dynamic_bytes: int | None
     static_bytes: int
     dynamic_align_bytes: int | None
+    reuse: bool = True
     loops: tuple[Loop, ...] = ()
+    roles: tuple[Role, ...] = ()
+    gemms: int = 0
+    built: str = "not-tried"
+    built_reason: str | None = None
     registers_per_thread: int | None = None
     spill_bytes: int | None = None
+    stack_bytes: int | None = None
+    assembled_static_bytes: int | None = None
+    matrix_instructions: int | None = None
+    matrix_kinds: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    build: Build | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kernel as JSON-ready values."""
@@ -149,8 +203,13 @@ class Kernel:
                 "params": tuple((name, value) for name, value in data["params"]),
                 "launch": Launch(**_tuples(data["launch"], "grid", "cluster")),
                 "buffers": tuple(_buffer(item) for item in data["buffers"]),
-                "loops": tuple(Loop(**_tuples(item, "buffers")) for item in data["loops"]),
+                "loops": tuple(
+                    Loop(**_tuples(item, "buffers", "copied")) for item in data["loops"]
+                ),
+                "roles": tuple(Role(**item) for item in data["roles"]),
+                "matrix_kinds": tuple(data["matrix_kinds"]),
                 "notes": tuple(data["notes"]),
+                "build": data["build"] and Build(**_tuples(data["build"], "include_dirs", "flags")),
             }
         )
 

@@ -50,6 +50,10 @@ def _shared(kernel: Kernel) -> MemoryUse:
     static = kernel.static_bytes
     if static and kernel.dynamic_align_bytes:
         static = round_up(static, kernel.dynamic_align_bytes)
+    # the static layout is our rule over compiled items; without static items nothing is
+    evidence = Evidence.MODELLED if kernel.static_bytes else Evidence.COMPILED
+    if kernel.assembled_static_bytes is not None:
+        static, evidence = kernel.assembled_static_bytes, Evidence.COMPILED
     dynamic = kernel.dynamic_bytes
     return MemoryUse(
         memory=Memory.SHARED,
@@ -58,8 +62,7 @@ def _shared(kernel: Kernel) -> MemoryUse:
         static_bytes=static,
         static_raw_bytes=kernel.static_bytes,
         total_bytes=None if dynamic is None else dynamic + static,
-        # the static layout is our rule over compiled items; without static items nothing is
-        evidence=Evidence.MODELLED if kernel.static_bytes else Evidence.COMPILED,
+        evidence=evidence,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from tilefit._kernel import Kernel
 from tilefit._memory import Evidence
 from tilefit._plan import MemoryUse
+from tilefit._rows import Row
 from tilefit._verdict import Check, Status
 
 
@@ -33,6 +34,89 @@ class Stages:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of one lowering on one device.
+
+    Attributes:
+        status: The worst verdict of its device functions.
+        reason: Why, where it does not simply fit.
+        total_bytes: Shared memory of one block at launch, the fullest function's; None if
+            unknown or not lowered.
+        limit_bytes: What one block may use.
+        memories_fit: Whether every memory fits, whatever the launch limits say.
+        kernels: The device functions; empty if it could not be lowered.
+    """
+
+    status: Status
+    reason: str | None
+    total_bytes: int | None = None
+    limit_bytes: int | None = None
+    memories_fit: bool = False
+    kernels: tuple[Kernel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residency:
+    """How many blocks one core can hold at once.
+
+    Attributes:
+        blocks: The number; an upper bound while registers are unknown; None if the rule does not
+            cover the device or the kernel does not fit.
+        exact: Whether registers were counted.
+        limiters: What holds it to that number, all that tie.
+        by_shared: What shared memory alone allows.
+        by_registers: What registers alone allow; None if unknown.
+    """
+
+    blocks: int | None
+    exact: bool
+    limiters: tuple[str, ...]
+    by_shared: int | None
+    by_registers: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One value of the ladder.
+
+    Attributes:
+        value: The parameter's value.
+        outcome: What it came to.
+        in_flight_bytes: Bytes of pipelined copies of one block.
+        residency: Blocks of one core, the fewest of its device functions.
+    """
+
+    value: int
+    outcome: Outcome
+    in_flight_bytes: int
+    residency: Residency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of some parameters and pass configs.
+
+    Attributes:
+        cost: By the table in `tilefit._suggest`.
+        params: The parameters that change, with their new values.
+        pass_configs: The pass configs that change.
+    """
+
+    cost: int
+    params: tuple[tuple[str, int], ...] = ()
+    pass_configs: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An edit that was lowered, what it came to, and the blocks of one core."""
+
+    edit: Edit
+    outcome: Outcome
+    residency: Residency | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """One device function on one device.
 
@@ -54,6 +138,12 @@ class Result:
         limits: One check per launch limit.
         stages: How many stages fit.
         evidence: The weakest evidence behind the verdict.
+        rows: Every byte of shared memory; empty if an offset is unknown.
+        packing_note: Where our own packer differs from the compiler; None if it agrees.
+        residency: Blocks of one core; None where no rule is known.
+        ladder: The values that were stepped through.
+        ladder_parameter: The parameter that they are of.
+        tried: Edits that were lowered.
         try_next: Command to paste when it does not fit.
         try_next_tried: Whether what that command says was compiled here.
     """
@@ -75,6 +165,12 @@ class Result:
     limits: tuple[Check, ...]
     stages: Stages
     evidence: Evidence
+    rows: tuple[Row, ...] = ()
+    packing_note: str | None = None
+    residency: Residency | None = None
+    ladder: tuple[Rung, ...] = ()
+    ladder_parameter: str | None = None
+    tried: tuple[Tried, ...] = ()
     try_next: str | None = None
     try_next_tried: bool = False
 

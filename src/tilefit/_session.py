@@ -100,6 +100,8 @@ class Session:
                 start_new_session=True,
             )
         except OSError as error:
+            os.close(self._request_fd)
+            os.close(self._answer_fd)
             raise InputError(f"cannot run {python}: {error.strerror}") from None
         finally:
             for fd in fds:
@@ -133,8 +135,16 @@ class Session:
         self.listings = tuple(Listing.from_dict(item) for item in answer["kernels"])
         return self.listings
 
-    def read(self, kernel: str, params: Mapping[str, Any], target: str) -> tuple[Kernel, ...]:
-        """Build and lower one kernel.
+    def read(
+        self,
+        kernel: str,
+        params: Mapping[str, Any],
+        target: str,
+        *,
+        pass_configs: Mapping[str, Any] | None = None,
+        want_build: bool = False,
+    ) -> tuple[Kernel, ...]:
+        """Build and lower one kernel; see `frontends._protocol.Source.read`.
 
         Raises:
             InputError: No such kernel or parameter, or one is missing.
@@ -143,7 +153,12 @@ class Session:
             WorkerError: It hung, crashed or used too much.
         """
         texts = {name: repr(value) for name, value in params.items()}
-        answer = self._ask({"op": "read", "kernel": kernel, "params": texts, "target": target})
+        answer = self._ask(
+            {
+                **{"op": "read", "kernel": kernel, "params": texts, "target": target},
+                **{"pass_configs": dict(pass_configs or {}), "want_build": want_build},
+            }
+        )
         return tuple(Kernel.from_dict(item) for item in answer["kernels"])
 
     def close(self) -> None:

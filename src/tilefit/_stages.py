@@ -102,42 +102,46 @@ class _Search:
     def _run(self) -> Stages:
         self.seen[self.current] = self._outcome(self.kernels, self.current)
         guess = self._guess()
+        if self._try(guess)[0]:
+            self._try(guess + 1)
+        elif guess > 1:
+            self._try(guess - 1)
+        step = 2
         while True:
-            if not self._try(guess)[0]:
-                if guess == 1:
-                    raise _StopError(f"it does not fit even with {self.parameter}=1")
-                guess -= 1
-                continue
-            if guess > MOST_STAGES:
-                raise _StopError(f"{guess} stages fit; larger counts were not compiled")
-            if not self._try(guess + 1)[0]:
+            low = max((s for s, (fits, _, _) in self.seen.items() if fits), default=0)
+            high = min((s for s in self.seen if s > low), default=None)
+            if high == low + 1:
                 break
-            self._no_effect(guess)
-            guess = min(guess + 2, MOST_STAGES + 1)
+            if low > MOST_STAGES:
+                raise _StopError(f"{low} stages fit; larger counts were not compiled")
+            self._no_effect(low)
+            self._try(min(low + step, MOST_STAGES + 1) if high is None else (low + high) // 2)
+            step *= 2
+        if low == 0:
+            raise _StopError(f"it does not fit even with {self.parameter}=1")
         return Stages(
             parameter=self.parameter,
             current=self.current,
-            largest=guess,
-            largest_bytes=self.seen[guess][1],
-            next_bytes=self.seen[guess + 1][1],
+            largest=low,
+            largest_bytes=self.seen[low][1],
+            next_bytes=self.seen[high][1],
         )
 
     def _guess(self) -> int:
         """Where to look first: as many stages as the bytes of one would allow."""
         fits, total, limit = self.seen[self.current]
-        if fits and self.current > MOST_STAGES:
-            return self.current
         if self.per_stage == 0 or total is None or limit is None:
-            if fits:
-                self._try(self.current + 1)
-                self._no_effect(self.current)
+            return self.current
+        if fits != (total <= limit) or (fits and self.current > MOST_STAGES):
             return self.current
         return max(1, min(MOST_STAGES, self.current + (limit - total) // self.per_stage))
 
     def _no_effect(self, stages: int) -> None:
-        if self.seen[stages][1] == self.seen[stages + 1][1]:
-            total = self.seen[stages][1]
-            size = "" if total is None else f" ({total:,} B at {stages} and at {stages + 1})"
+        """Stop if this count and the one before it both fit in the same bytes."""
+        fits, total, _ = self.seen.get(stages, (False, None, None))
+        before_fits, before, _ = self.seen.get(stages - 1, (False, None, None))
+        if fits and before_fits and total == before:
+            size = "" if total is None else f" ({total:,} B at {stages - 1} and at {stages})"
             raise _StopError(f"{self.parameter} does not change the bytes of this kernel{size}")
 
     def _try(self, stages: int) -> tuple[bool, int | None, int | None]:

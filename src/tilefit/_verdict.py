@@ -10,6 +10,7 @@ from tilefit._device import Device
 from tilefit._kernel import Dim, Kernel
 from tilefit._memory import Memory
 from tilefit._plan import MemoryUse
+from tilefit._units import round_up
 
 
 class Status(StrEnum):
@@ -87,7 +88,12 @@ def judge(
     """Hold a placed kernel against a device."""
     policy = policy or Policy()
     memories = tuple(_memory(use, device, policy) for use in uses)
-    limits = (_threads(kernel, device), *_grid(kernel, device), *_cluster(kernel, device))
+    limits = (
+        _threads(kernel, device),
+        *_grid(kernel, device),
+        *_cluster(kernel, device),
+        *_registers(kernel, device),
+    )
     vanished = _vanished(kernel)
     checks = [*memories, *limits]
     if vanished:
@@ -206,6 +212,28 @@ def _cluster(kernel: Kernel, device: Device) -> Iterable[Check]:
                 status=Status.DOES_NOT_FIT,
                 reason=f"grid.{axis} {grid:,} is no multiple of the cluster's {extent}",
             )
+
+
+def _registers(kernel: Kernel, device: Device) -> Iterable[Check]:
+    """Check the registers of an assembled kernel: those of a block, and those of its roles."""
+    threads, each = kernel.launch.threads, kernel.registers_per_thread
+    if threads is None or each is None or device.warp_size is None:
+        return
+    granule = device.register_granule or 1
+    warps = -(-threads // device.warp_size)
+    needed = warps * round_up(each * device.warp_size, granule)
+    yield _at_most("registers", needed, device.registers_per_block)
+    wanted = sum(role.threads * (role.registers or 0) for role in kernel.roles)
+    pool = each * threads
+    if wanted > pool:
+        yield Check(
+            name="roles",
+            value=wanted,
+            limit=pool,
+            status=Status.DOES_NOT_FIT,
+            reason=f"the roles ask for {wanted:,} registers of {pool:,} at launch: "
+            "setmaxnreg would wait for ever",
+        )
 
 
 def _at_most(name: str, value: Dim | None, limit: int | None) -> Check:

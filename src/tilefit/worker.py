@@ -5,7 +5,7 @@ another, never on standard output, which belongs to the user's code. Every reque
 ``id``; its answer carries the same one::
 
     {"op": "load", "file": PATH}            -> {"kernels": [...], "toolchain": ..., "version": ...}
-    {"op": "read", "kernel", "params", "target"} -> {"kernels": [Kernel...]}
+    {"op": "read", "kernel", "params", "target", ...} -> {"kernels": [Kernel...]}
     {"op": "done"}                          ends the fork that serves the file
 
 A failure is ``{"error": KIND, "message": LINE}``; a fork that ends without answering is
@@ -91,7 +91,13 @@ def _serve_file(
                 )
             else:
                 params = {k: ast.literal_eval(v) for k, v in request["params"].items()}
-                kernels = source.read(request["kernel"], params, request["target"])
+                kernels = source.read(
+                    request["kernel"],
+                    params,
+                    request["target"],
+                    pass_configs=request.get("pass_configs"),
+                    want_build=request.get("want_build", False),
+                )
                 _answer(answer_fd, request["id"], kernels=[k.to_dict() for k in kernels])
         except RefusedError as error:
             _answer(answer_fd, request["id"], error="cannot-lower", message=str(error))

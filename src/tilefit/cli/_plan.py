@@ -34,9 +34,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the kernels and parameters")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
+        "--assemble",
+        action="store_true",
+        help="run nvcc and ptxas too: registers, spills, matrix instructions",
+    )
+    parser.add_argument(
+        "--ladder",
+        metavar="NAME[=VALUES]",
+        help="step a parameter up until it no longer fits; VALUES is FIRST:LAST[:STEP] or V1,V2",
+    )
+    parser.add_argument(
+        "--suggest",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="compile small edits (default: when it does not fit)",
+    )
+    parser.add_argument(
         "--fail-on",
         choices=("any", "none"),
-        help="exit 1 if any device does not fit (default for named devices), or never",
+        help="exit 1 if any device does not fit (default for named devices), or none: always 0 "
+        "(default for a vendor)",
     )
     parser.add_argument(
         "--timeout", type=positive, default=120, metavar="SECONDS", help="per lowering (120)"
@@ -63,8 +80,14 @@ def run(args: argparse.Namespace) -> int:
     if not args.device:
         raise InputError(_NO_DEVICE)
     with _Progress() as progress:
+        options = _analyze.Options(
+            assemble=args.assemble,
+            suggest=args.suggest,
+            ladder=args.ladder,
+            progress=progress,
+        )
         report = _analyze.plan_with(
-            args.source, args.device, params, limits=limits, progress=progress
+            args.source, args.device, params, limits=limits, options=options
         )
     if args.json:
         from tilefit.render import _json
@@ -76,7 +99,17 @@ def run(args: argparse.Namespace) -> int:
         from tilefit.render import _text
 
         Console(highlight=False).print(_text.render(report), soft_wrap=True)
-    return 0 if args.fail_on == "none" else report.exit_code
+    return report.exit_code if _gates(args) else 0
+
+
+def _gates(args: argparse.Namespace) -> bool:
+    """Say whether a misfit fails the command: not where a whole vendor was asked about."""
+    from tilefit._device import VENDORS
+
+    if args.fail_on is not None:
+        return bool(args.fail_on == "any")
+    words = {word.strip().casefold() for spec in args.device for word in spec.split(",")}
+    return words.isdisjoint(("all", "huawei", *VENDORS))
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -16,8 +16,23 @@ class Source(Protocol):
         """List the kernels that the file offers."""
         ...
 
-    def read(self, kernel: str, params: Mapping[str, Any], target: str) -> tuple[Kernel, ...]:
+    def read(
+        self,
+        kernel: str,
+        params: Mapping[str, Any],
+        target: str,
+        *,
+        pass_configs: Mapping[str, Any] | None = None,
+        want_build: bool = False,
+    ) -> tuple[Kernel, ...]:
         """Build one kernel with these parameters and lower it for a target.
+
+        Args:
+            kernel: Its name.
+            params: Its parameters.
+            target: As the toolchain names it.
+            pass_configs: Compiler options on top of the author's own.
+            want_build: Whether what it takes to assemble it is wanted.
 
         Raises:
             InputError: No such kernel or parameter, or one is missing.

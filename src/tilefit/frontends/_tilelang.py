@@ -7,7 +7,7 @@ What lowering produced is read in `_tilelang_ir`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tilefit._errors import (
     UnknownNameError,
 )
 from tilefit._kernel import Kernel, Listing
+from tilefit.frontends._tilelang_build import nvcc_flags
 from tilefit.frontends._tilelang_find import kernel_style, listing, match_dtype_objects
 from tilefit.frontends._user_code import describe, load_module, one_line
 
@@ -93,7 +94,15 @@ class TileLangSource:
         value = self._found[name]
         return listing(name, value, getattr(value, "__module__", ""))
 
-    def read(self, kernel: str, params: Mapping[str, Any], target: str) -> tuple[Kernel, ...]:
+    def read(
+        self,
+        kernel: str,
+        params: Mapping[str, Any],
+        target: str,
+        *,
+        pass_configs: Mapping[str, Any] | None = None,
+        want_build: bool = False,
+    ) -> tuple[Kernel, ...]:
         """Build a kernel and lower it; see `Source.read`."""
         if kernel not in self._found:
             raise UnknownNameError("kernel", kernel, self._found)
@@ -104,9 +113,9 @@ class TileLangSource:
         sizes = {k: v for k, v in params.items() if k not in names}
         missing = [p.name for p in known if p.required and p.name not in given]
         if missing:
-            flags = " ".join(f"--set {name}=VALUE" for name in missing)
-            raise InputError(f"{kernel} needs a value for {', '.join(missing)}: add {flags}")
-        prim_func, configs = self._build(self._found[kernel], dict(given), target)
+            add = " ".join(f"--set {name}=VALUE" for name in missing)
+            raise InputError(f"{kernel} needs a value for {', '.join(missing)}: add {add}")
+        prim_func, configs, flags = self._build(self._found[kernel], dict(given), target)
         open_sizes = _open_sizes(prim_func)
         for name, value in sizes.items():
             if name not in open_sizes:
@@ -121,28 +130,47 @@ class TileLangSource:
             sizes=sizes,
             target=target,
             version=self.version,
-            pass_configs=configs,
+            pass_configs={**configs, **(pass_configs or {})},
+            compile_flags=flags,
+            want_build=want_build,
         )
 
-    def _build(self, value: Any, params: dict[str, Any], target: str) -> tuple[Any, dict[str, Any]]:
-        """Return the PrimFunc and the pass configs that its author chose."""
+    def _build(
+        self, value: Any, params: dict[str, Any], target: str
+    ) -> tuple[Any, dict[str, Any], list[str]]:
+        """Return the PrimFunc, and the pass configs and compiler flags of its author."""
         from tilelang import tvm
 
-        if isinstance(value, tvm.tirx.PrimFunc):
-            return value, {}
-        match_dtype_objects(value, params)
-        try:
-            with tvm_target(target):
-                built = value.get_tir(**params) if hasattr(value, "get_tir") else value(**params)
-                if hasattr(built, "get_tir"):  # a plain factory around a jit object
-                    value, built = built, built.get_tir()
-        except (Exception, SystemExit) as error:
-            raise KernelError(describe(error, self.path)) from error
-        if not isinstance(built, tvm.tirx.PrimFunc):
+        prim_func_type = tvm.tirx.PrimFunc
+        built = value
+        if not isinstance(value, prim_func_type):
+            match_dtype_objects(value, params)
+            try:
+                with tvm_target(target):
+                    built = value.get_tir(**params) if _is_jit(value) else value(**params)
+                    if _is_jit(built):  # a plain factory around a jit object
+                        value, built = built, built.get_tir()
+            except (Exception, SystemExit) as error:
+                raise KernelError(describe(error, self.path)) from error
+        if not isinstance(built, prim_func_type):
             raise KernelError(
                 f"{self.path.name}: calling it gave a {type(built).__name__}, not a TileLang kernel"
             )
-        return built, dict(getattr(value, "pass_configs", None) or {})
+        attrs = dict(built.attrs or {})
+        configs = {
+            **dict(attrs.get("tilelang_pass_configs", {})),
+            **(getattr(value, "pass_configs", None) or {}),
+        }
+        own = getattr(value, "compile_flags", None) or []
+        flags = [
+            *attrs.get("tilelang_compile_flags", []),
+            *([own] if isinstance(own, str) else own),
+        ]
+        return built, configs, [str(flag) for flag in flags]
+
+
+def _is_jit(value: Any) -> bool:
+    return hasattr(value, "get_tir")
 
 
 def lower(
@@ -154,6 +182,8 @@ def lower(
     target: str,
     version: str,
     pass_configs: Mapping[str, Any],
+    compile_flags: Sequence[str] = (),
+    want_build: bool = False,
 ) -> tuple[Kernel, ...]:
     """Lower a PrimFunc through TileLang's own pipeline and read what came out.
 
@@ -165,6 +195,8 @@ def lower(
         target: ``sm_90a`` ...
         version: TileLang's version, for the record.
         pass_configs: The author's pass configs.
+        compile_flags: The author's flags for the device compiler.
+        want_build: Whether what it takes to assemble it is kept.
 
     Raises:
         RefusedError: The compiler refused.
@@ -175,8 +207,7 @@ def lower(
     from tilefit.frontends._tilelang_ir import Capture, kernels_of
 
     capture = Capture()
-    configs = {**dict((prim_func.attrs or {}).get("tilelang_pass_configs", {})), **pass_configs}
-    configs = {str(getattr(key, "value", key)): value for key, value in configs.items()}
+    configs = {str(getattr(key, "value", key)): value for key, value in pass_configs.items()}
     with (
         tvm_target(target) as lowered_for,
         tvm.transform.PassContext(
@@ -196,6 +227,8 @@ def lower(
         sizes=sizes,
         target=target,
         version=version,
+        configs=configs,
+        build_flags=nvcc_flags(configs, compile_flags) if want_build else None,
     )
 
 

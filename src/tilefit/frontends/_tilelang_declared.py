@@ -28,29 +28,32 @@ def declared_buffers(prim_func: Any) -> list[Any]:
     return found
 
 
-def loops_of(prim_func: Any, sizes: Sizes) -> tuple[Loop, ...]:
+def loop_nodes(prim_func: Any, sizes: Sizes) -> list[tuple[Any, Loop]]:
     """Return the loops that ask for stages and those that never run, outermost first."""
-    found: list[Loop] = []
+    found: list[tuple[Any, Loop]] = []
 
     def look(node: Any) -> None:
         if type(node).__name__ != "For":
             return
         extent = dim(node.extent, sizes)
-        stages = dict(node.annotations or {}).get("num_stages")
+        annotations = dict(node.annotations or {})
+        stages = annotations.get("num_stages")
+        manual = annotations.get("tl_pipeline_stage")
+        if stages is None and manual:
+            stages = max(int(s) for s in manual) + 1  # as TileLang infers the depth
         empty = isinstance(extent, int) and extent <= 0
         if stages is None and not empty:
             return
-        found.append(
-            Loop(
-                variable=str(node.loop_var.name),
-                extent=extent,
-                num_stages=None if stages is None else int(stages),
-                buffers=_touched(node.body),
-            )
+        loop = Loop(
+            variable=str(node.loop_var.name),
+            extent=extent,
+            num_stages=None if stages is None else int(stages),
+            buffers=_touched(node.body),
         )
+        found.append((node, loop))
 
     visit(prim_func.body, look)
-    return tuple(reversed(found))
+    return found[::-1]
 
 
 def _touched(body: Any) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tilefit._kernel import Listing
+from tilefit._kernel import Kernel, Listing
 from tilefit._memory import weakest
-from tilefit._report import Report, Result
+from tilefit._report import Report, Residency, Result, Rung, Tried
 from tilefit._verdict import Status
 
 SCHEMA_VERSION = 1
@@ -56,15 +56,20 @@ def _result(result: Result) -> dict[str, Any]:
         "reason": result.reason,
         "evidence": result.evidence,
         "silent_overflow": False,
-        "built": "not-tried",
-        "matrix_instructions": None,
+        "built": _built(lowered),
+        "matrix_instructions": lowered.matrix_instructions if lowered else None,
         "threads": lowered.launch.threads if lowered else None,
         "threads_declared": lowered.launch.threads_declared if lowered else None,
         "grid": list(lowered.launch.grid) if lowered else None,
         "cluster": list(lowered.launch.cluster) if lowered and lowered.launch.cluster else None,
-        "roles": None,
+        "roles": [
+            {"name": r.name, "threads": r.threads, "registers": r.registers}
+            for r in (lowered.roles if lowered else ())
+        ],
+        "notes": list(lowered.notes) if lowered else [],
         "registers_per_thread": lowered.registers_per_thread if lowered else None,
         "spill_bytes": lowered.spill_bytes if lowered else None,
+        "stack_bytes": lowered.stack_bytes if lowered else None,
         "limits": [
             {
                 "name": c.name,
@@ -109,6 +114,7 @@ def _result(result: Result) -> dict[str, Any]:
                 "line": b.line,
                 "origin": b.origin,
                 "why": b.why,
+                "detail": b.detail,
                 "evidence": b.evidence,
             }
             for b in (lowered.buffers if lowered else ())
@@ -117,26 +123,78 @@ def _result(result: Result) -> dict[str, Any]:
         "max_stages_reason": result.stages.reason,
         "max_stages_bytes": result.stages.largest_bytes,
         "next_stage_bytes": result.stages.next_bytes,
-        "ladder": None,
-        "occupancy": None,
-        "suggestions": _suggestions(result),
+        "rows": [
+            {
+                "name": row.name,
+                "kind": row.kind,
+                "static": row.static,
+                "offset": row.offset,
+                "bytes": row.bytes,
+                "own_bytes": row.own_bytes,
+                "shares_with": list(row.shares_with),
+                "origin": row.origin,
+                "why": row.why,
+            }
+            for row in result.rows
+        ],
+        "packing_note": result.packing_note,
+        "ladder": [_rung(rung, result) for rung in result.ladder] or None,
+        "occupancy": _residency(result.residency),
+        "suggestions": [
+            _suggestion(one) for one in result.tried if one.outcome.status is Status.FITS
+        ],
+        "tried": len(result.tried),
     }
 
 
-def _suggestions(result: Result) -> list[dict[str, Any]]:
-    """Return the one edit that the stage search compiled, where the kernel does not fit."""
-    stages = result.stages
-    if result.status is not Status.DOES_NOT_FIT or stages.largest is None:
-        return []
-    limit = next((c.limit for c in result.memories if c.name == "shared"), None)
-    total = stages.largest_bytes
-    return [
-        {
-            "set": {stages.parameter: stages.largest},
-            "pass_configs": {},
-            "total_bytes": total,
-            "margin_bytes": None if limit is None or total is None else limit - total,
-            "blocks_per_core": None,
-            "verdict": Status.FITS,
-        }
-    ]
+def _built(lowered: Kernel | None) -> str:
+    if lowered is None or lowered.built == "not-tried":
+        return "not-tried"
+    return (
+        lowered.built
+        if lowered.built_reason is None
+        else f"cannot-assemble({lowered.built_reason})"
+    )
+
+
+def _residency(found: Residency | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "blocks_per_core": found.blocks,
+        "exact": found.exact,
+        "limiters": list(found.limiters),
+        "by_shared": found.by_shared,
+        "by_registers": found.by_registers,
+    }
+
+
+def _rung(rung: Rung, result: Result) -> dict[str, Any]:
+    outcome = rung.outcome
+    return {
+        "parameter": result.ladder_parameter,
+        "value": rung.value,
+        "verdict": outcome.status,
+        "reason": outcome.reason,
+        "total_bytes": outcome.total_bytes,
+        "limit_bytes": outcome.limit_bytes,
+        "in_flight_bytes_per_block": rung.in_flight_bytes,
+        "occupancy": _residency(rung.residency),
+    }
+
+
+def _suggestion(one: Tried) -> dict[str, Any]:
+    outcome = one.outcome
+    total, limit = outcome.total_bytes, outcome.limit_bytes
+    return {
+        "set": dict(one.edit.params),
+        "pass_configs": dict(one.edit.pass_configs),
+        "cost": one.edit.cost,
+        "total_bytes": total,
+        "margin_bytes": None if limit is None or total is None else limit - total,
+        "blocks_per_core": one.residency.blocks if one.residency else None,
+        "spill_bytes": max(
+            (k.spill_bytes for k in outcome.kernels if k.spill_bytes is not None), default=None
+        ),
+        "verdict": outcome.status,
+    }

@@ -1,9 +1,9 @@
-"""The answer of `plan` as text for a terminal or a pipe: at most 80 columns where it can be."""
+"""The answer of `plan` for one device as text: at most 80 columns where names allow it."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import PurePath
 
 from rich.text import Text
@@ -11,44 +11,44 @@ from rich.text import Text
 from tilefit._kernel import Buffer, Dim
 from tilefit._memory import Memory
 from tilefit._plan import MemoryUse
-from tilefit._report import Report, Result
+from tilefit._report import Report, Residency, Result
 from tilefit._verdict import Check, Status
+from tilefit.render import _text_ladder, _text_table
+from tilefit.render._drawing import draw
+from tilefit.render._words import (
+    STYLE,
+    WORD,
+    blocks,
+    columns,
+    folded,
+    number,
+    percent,
+    shape,
+    spaced,
+)
 
-_STYLE = {
-    Status.FITS: "bold green",
-    Status.DOES_NOT_FIT: "bold red",
-    Status.CANNOT_LOWER: "bold red",
-    Status.UNKNOWN: "bold yellow",
-}
-_WORD = {
-    Status.FITS: "FITS",
-    Status.DOES_NOT_FIT: "DOES NOT FIT",
-    Status.CANNOT_LOWER: "CANNOT LOWER",
-    Status.UNKNOWN: "UNKNOWN",
-}
 _BAR = 36
-_WIDTH = 80
+_OVER = 14
 
 
 def render(report: Report) -> Text:
     """Return a map for one device, a table for several."""
     devices = {result.device for result in report.results}
-    if len(devices) == 1:
-        blocks = [_map(result) for result in report.results]
-        return Text("\n\n").join(Text("\n").join(block) for block in blocks)
-    return Text("\n").join(_table(report))
+    if len(devices) > 1:
+        return Text("\n").join(_text_table.render(report))
+    several = len(report.results) > 1
+    maps = [Text("\n").join(_map(result, several)) for result in report.results]
+    tail = Text("\n").join(_text_ladder.render(report.results[0]))
+    return Text("\n\n").join([*maps, tail] if tail.plain else maps)
 
 
-# ---- one device ----------------------------------------------------------------------------
-
-
-def _map(result: Result) -> Iterable[Text]:
+def _map(result: Result, several: bool) -> Iterable[Text]:
     name = f"{PurePath(result.file).name}::{result.kernel}"
-    if result.lowered is not None and len(result.lowered.function) and _other_name(result):
+    if several and result.lowered is not None:
         name += f" ({result.lowered.function})"
     toolchain = f"{result.toolchain} {result.toolchain_version}"
-    parts = (name, f"{result.device_title} {result.target}", toolchain, str(result.evidence))
-    title = Text(_spaced(parts, 2))
+    parts = (name, f"{result.device} {result.target}", toolchain, str(result.evidence))
+    title = Text(spaced(parts, 2))
     title.stylize("bold", 0, len(name))
     yield title
     yield _headline(result)
@@ -59,31 +59,27 @@ def _map(result: Result) -> Iterable[Text]:
         yield from _memory(result, use, check)
     yield from _registers(result)
     yield _launch(result)
+    yield from _residency(result.residency)
     yield _stages(result)
-    if result.try_next is not None:
-        tried = "compiled here, fits" if result.try_next_tried else "what can be changed"
-        yield Text()
-        yield Text.assemble((f"Next ({tried}):\n  ", "bold"), result.try_next)
-
-
-def _other_name(result: Result) -> bool:
-    """Say whether the device function needs naming: it is not the only or the obvious one."""
-    lowered = result.lowered
-    return lowered is not None and not lowered.function.endswith("_kernel")
+    for note in (*result.lowered.notes, *([result.packing_note] if result.packing_note else [])):
+        yield from _labelled("note", note, STYLE[Status.UNKNOWN])
 
 
 def _headline(result: Result) -> Text:
-    word = (_WORD[result.status], _STYLE[result.status])
+    word = (WORD[result.status], STYLE[result.status])
     main = next((c for c in result.memories if c.name == Memory.SHARED), None)
     if result.status is Status.FITS and main is not None and main.margin is not None:
         return Text.assemble(
             word,
-            f"   shared {_number(main.value)} B   limit {_number(main.limit)} B   "
+            f"   shared {number(main.value)} B   limit {number(main.limit)} B   "
             f"{main.margin:,} B spare",
         )
-    text = Text(_folded(f"{word[0]}   {result.reason or ''}".rstrip(), 4))
+    text = Text(folded(f"{word[0]}   {result.reason or ''}".rstrip(), 4))
     text.stylize(word[1], 0, len(word[0]))
     return text
+
+
+# ---- memories --------------------------------------------------------------------------------
 
 
 def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
@@ -91,29 +87,44 @@ def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
         yield _bar("tensor", use.columns, 512 if check.limit else 0, "columns")
     else:
         yield _bar(use.memory, check.value, check.limit, "B")
-    rows = [
-        _row(buffer)
-        for buffer in (result.lowered.buffers if result.lowered else ())
-        if buffer.memory is use.memory and not buffer.static
+    lowered = result.lowered
+    buffers = [
+        b for b in (lowered.buffers if lowered else ()) if b.memory is use.memory and not b.static
     ]
-    if rows:
+    if buffers:
         header = ("bytes", "buffer", "shape", "dtype", "copies", "offset", "why")
-        yield from _columns([header, *rows], right=(0, 5), header_style="dim")
-    if use.memory is Memory.SHARED:
-        yield from _static(result, use)
-        if use.total_bytes is not None:
-            yield Text(
-                f"  {use.total_bytes:>9,}  launch total = {use.dynamic_bytes:,} dynamic + "
-                f"{use.static_bytes:,} static   ({use.evidence})"
-            )
+        rows = [_row(result, buffer) for buffer in buffers]
+        yield from columns([header, *rows], right=(0, 5), header_style="dim")
+    if use.memory is not Memory.SHARED:
+        return
+    gaps = [row for row in result.rows if row.kind == "gap" and not row.static]
+    for gap in gaps:
+        yield Text(f"  {gap.bytes:>9,}  gap at {gap.offset:,}: {gap.why}")
+    yield from _static(result, use)
+    if use.total_bytes is not None:
+        yield Text(
+            f"  {use.total_bytes:>9,}  launch total = {use.dynamic_bytes:,} dynamic + "
+            f"{use.static_bytes:,} static   ({use.evidence})"
+        )
+    if len([b for b in buffers if b.copies]) > 2 and use.dynamic_bytes:
+        yield Text()
+        for line in draw(buffers, use.dynamic_bytes):
+            yield Text(line)
+        yield Text()
 
 
-def _row(buffer: Buffer) -> tuple[str, ...]:
-    why = buffer.why or ("one copy" if buffer.copies == 1 else "")
+def _row(result: Result, buffer: Buffer) -> tuple[str, ...]:
+    why = buffer.detail or buffer.why or ""
+    account = next(
+        (r for r in result.rows if r.name == buffer.name and r.offset == buffer.offset), None
+    )
+    if account is not None and account.own_bytes < account.bytes:
+        reused = ", ".join(account.shares_with[:2]) + (", ..." if account.shares_with[2:] else "")
+        why = f"{why}; reuses {reused}"
     return (
-        _number(buffer.bytes),
+        number(buffer.bytes),
         buffer.name,
-        _shape(buffer.shape),
+        shape(buffer.shape),
         buffer.dtype,
         "?" if buffer.copies is None else f"x{buffer.copies}",
         "-" if buffer.offset is None else f"{buffer.offset:,}",
@@ -122,66 +133,74 @@ def _row(buffer: Buffer) -> tuple[str, ...]:
 
 
 def _static(result: Result, use: MemoryUse) -> Iterable[Text]:
-    items = [b for b in (result.lowered.buffers if result.lowered else ()) if b.static]
-    if not items:
-        return
     lowered = result.lowered
+    items = [b for b in (lowered.buffers if lowered else ()) if b.static]
+    if not items or lowered is None:
+        return
     rounded = ""
-    if use.static_bytes != use.static_raw_bytes and lowered is not None:
+    if use.static_bytes != use.static_raw_bytes:
         rounded = (
             f": {use.static_raw_bytes:,} B rounded up to {lowered.dynamic_align_bytes:,}, "
             "the dynamic array's alignment"
         )
     yield Text(f"  {use.static_bytes:>9,}  static{rounded}")
-    names = ", ".join(f"{b.name} {_number(b.bytes)} B" for b in items)
+    names = ", ".join(f"{b.name} {number(b.bytes)} B ({b.why})" for b in items)
     for line in textwrap.wrap(names, 66):
         yield Text(f"{'':<13}{line}")
 
 
 def _bar(name: str, value: Dim | None, limit: int | None, unit: str) -> Text:
     if not isinstance(value, int) or not limit:
-        what = f"{_number(value)} of {_number(limit)} {unit}"
+        what = f"{number(value)} of {number(limit)} {unit}"
         return Text(f"{name:<7} {'none on this device' if limit == 0 else what}")
     filled = round(_BAR * value / limit)
-    inside, over = min(filled, _BAR), min(max(filled - _BAR, 0), 14)
-    style = "red" if value > limit else "green"
+    inside, over = min(filled, _BAR), min(max(filled - _BAR, 0), _OVER)
     return Text.assemble(
         f"{name:<7} ",
-        ("#" * inside, style),
+        ("#" * inside, "red" if value > limit else "green"),
         ("." * (_BAR - inside), "dim"),
         "|",
         ("#" * over, "red"),
-        f" {_percent(value, limit)} of {limit:,} {unit}",
+        f" {percent(value, limit)} of {limit:,} {unit}",
     )
 
 
-def _percent(value: int, limit: int) -> str:
-    """Return the percentage, never rounded to 100 on the wrong side of the limit."""
-    share = round(100 * value / limit)
-    if value < limit:
-        share = min(share, 99)
-    if value > limit:
-        share = max(share, 101)
-    return f"{share} %"
+# ---- registers, launch, stages ---------------------------------------------------------------
 
 
 def _registers(result: Result) -> Iterable[Text]:
-    buffers = [
-        b
-        for b in (result.lowered.buffers if result.lowered else ())
-        if b.memory is Memory.REGISTERS and b.origin == "source"
-    ]
+    lowered = result.lowered
+    assert lowered is not None
     label = "regs"
-    for buffer in buffers:
-        per_thread = buffer.bytes_per_thread
-        size = "" if per_thread is None else f"   {per_thread:,} B per thread"
+    for buffer in lowered.buffers:
+        if buffer.memory is not Memory.REGISTERS or buffer.origin != "source":
+            continue
+        each = buffer.bytes_per_thread
+        size = "" if each is None else f"   {each:,} B per thread"
         line = f"  :{buffer.line}" if buffer.line else ""
         yield Text(
-            f"{label:<7} {buffer.name} {_shape(buffer.shape)} {buffer.dtype} "
+            f"{label:<7} {buffer.name} {shape(buffer.shape)} {buffer.dtype} "
             f"({buffer.scope}){size}{line}"
         )
         label = ""
-    yield Text(f"{label:<7} registers per thread unknown: nothing was assembled")
+    if lowered.built == "not-tried":
+        what = "registers per thread unknown: not assembled (--assemble)"
+    elif lowered.built == "assembled":
+        spills = f"spills {lowered.spill_bytes:,} B" if lowered.spill_bytes else "no spills"
+        matrix = ""
+        if lowered.matrix_instructions is not None:
+            kinds = f" ({', '.join(lowered.matrix_kinds)})" if lowered.matrix_kinds else ""
+            matrix = f"   {lowered.matrix_instructions:,} matrix instructions{kinds}"
+        what = f"{lowered.registers_per_thread} per thread at launch, {spills}{matrix}"
+    else:
+        what = f"cannot assemble: {lowered.built_reason}"
+    yield from _labelled(label, what)
+    roles = ", ".join(
+        f"{role.name} {role.threads:,} threads" + (f" x {role.registers}" if role.registers else "")
+        for role in lowered.roles
+    )
+    if roles:
+        yield from _labelled("roles", f"{roles} (registers by setmaxnreg)")
 
 
 def _launch(result: Result) -> Text:
@@ -192,133 +211,39 @@ def _launch(result: Result) -> Text:
     written = ""
     if launch.threads_declared not in (None, launch.threads):
         written = f" ({launch.threads_declared:,} written)"
-    grid = " x ".join(_number(g) for g in launch.grid)
+    grid = " x ".join(number(g) for g in launch.grid)
     bad = [c for c in result.limits if c.status is not Status.FITS and c.name != "threads"]
     grid_word = "ok" if not any(c.name.startswith("grid") for c in bad) else ""
     cluster = "no cluster"
     if launch.cluster is not None:
         cluster = "cluster " + " x ".join(str(c) for c in launch.cluster)
-    most = f"{'launch':<7} {_number(threads.value)} of {_number(threads.limit)} threads{written}"
-    text = Text(_spaced((most, f"grid {grid} {grid_word}".rstrip(), cluster), 8))
+    most = f"{'launch':<7} {number(threads.value)} of {number(threads.limit)} threads{written}"
+    text = Text(spaced((most, f"grid {grid} {grid_word}".rstrip(), cluster), 8))
     for check in result.limits:
         # the headline gives the reason of a verdict other than a plain fit
         if check.reason and (result.status is Status.FITS or check.reason != result.reason):
-            style = "" if check.status is Status.FITS else _STYLE[check.status]
-            text.append("\n" + _folded(f"{'':<8}{check.reason}", 10), style=style)
+            style = "" if check.status is Status.FITS else STYLE[check.status]
+            text.append("\n" + folded(f"{'':<8}{check.reason}", 10), style=style)
     return text
+
+
+def _residency(found: Residency | None) -> Iterable[Text]:
+    if found is not None and found.blocks:
+        yield Text(f"{'blocks':<7} {blocks(found)}")
 
 
 def _stages(result: Result) -> Text:
     stages = result.stages
     if stages.largest is None:
-        return Text(_folded(f"{'stages':<7} largest count: none to give, {stages.reason}", 8))
+        return Text(folded(f"{'stages':<7} largest count: none to give, {stages.reason}", 8))
     return Text(
         f"{'stages':<7} {stages.parameter} up to {stages.largest}: "
-        f"{_number(stages.largest_bytes)} B; {stages.largest + 1} needs "
-        f"{_number(stages.next_bytes)} B (both compiled)"
+        f"{number(stages.largest_bytes)} B; {stages.largest + 1} needs "
+        f"{number(stages.next_bytes)} B (both compiled)"
     )
 
 
-# ---- several devices -------------------------------------------------------------------------
-
-
-def _table(report: Report) -> Iterable[Text]:
-    first = report.results[0]
-    name = f"{PurePath(first.file).name}::{first.kernel}"
-    yield Text.assemble(
-        (name, "bold"), f"   {first.toolchain} {first.toolchain_version}   bytes of shared memory"
-    )
-    header = ("device", "target", "thr", "launch", "limit", "margin", "stages", "verdict")
-    rows: list[tuple[str, ...]] = [header]
-    notes: list[str] = []
-    for result in report.results:
-        check = next((c for c in result.memories if c.name == Memory.SHARED), None)
-        mark = ""
-        if result.status is not Status.FITS and result.reason:
-            notes.append(f"({len(notes) + 1}) {result.device}: {result.reason}")
-            mark = f" ({len(notes)})"
-        rows.append(
-            (
-                result.device,
-                result.target or "-",
-                _number(result.lowered.launch.threads) if result.lowered else "-",
-                _number(check.value) if check else "-",
-                _number(check.limit) if check else "-",
-                "-" if check is None or check.margin is None else f"{check.margin:,}",
-                "-" if result.stages.largest is None else str(result.stages.largest),
-                _WORD[result.status].replace("FITS", "fits") + mark,
-            )
-        )
-    yield from _columns(rows, right=(2, 3, 4, 5, 6), header_style="dim", indent="")
-    for note in notes:
-        yield Text(_folded(note, 4))
-    bad = sum(r.status is not Status.FITS for r in report.results)
-    known = [r.stages.largest for r in report.results]
-    everywhere = ""
-    if all(k is not None for k in known):
-        everywhere = f" Stages that fit everywhere: {min(k for k in known if k is not None)}"
-    fits = f"{len(report.results) - bad} of {len(report.results)} fit."
-    yield Text(fits + everywhere)
-    evidence = sorted({str(r.evidence) for r in report.results})
-    yield Text(f"launch = dynamic + static (rounded); evidence: {', '.join(evidence)}")
-    for result in report.results:
-        if result.try_next is not None:
-            tried = "compiled here, fits" if result.try_next_tried else "what can be changed"
-            yield Text.assemble(
-                (f"Next for {result.device} ({tried}):\n  ", "bold"), result.try_next
-            )
-
-
-# ---- small change --------------------------------------------------------------------------
-
-
-def _columns(
-    rows: Sequence[tuple[str, ...]],
-    *,
-    right: tuple[int, ...] = (),
-    header_style: str = "",
-    indent: str = "  ",
-) -> Iterable[Text]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    widths[0] = max(widths[0], 9) if 0 in right else widths[0]
-    for number, row in enumerate(rows):
-        cells = [
-            cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield Text(indent + "  ".join(cells).rstrip(), style=header_style if number == 0 else "")
-
-
-def _spaced(parts: Sequence[str], indent: int) -> str:
-    """Join parts by three spaces, in as many lines as they need."""
-    lines = [parts[0]]
-    for part in parts[1:]:
-        longer = f"{lines[-1]}   {part}"
-        if len(longer) <= _WIDTH:
-            lines[-1] = longer
-        else:
-            lines.append(" " * indent + part)
-    return "\n".join(lines)
-
-
-def _folded(text: str, indent: int) -> str:
-    """Break a sentence into lines."""
-    return "\n".join(
-        textwrap.wrap(
-            text,
-            _WIDTH,
-            subsequent_indent=" " * indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    )
-
-
-def _shape(shape: tuple[Dim, ...]) -> str:
-    return "x".join(str(d) for d in shape)
-
-
-def _number(value: Dim | None) -> str:
-    if value is None:
-        return "?"
-    return f"{value:,}" if isinstance(value, int) else value
+def _labelled(label: str, text: str, style: str = "") -> Iterable[Text]:
+    for line in textwrap.wrap(text, 71):
+        yield Text(f"{label:<7} {line}", style=style)
+        label = ""

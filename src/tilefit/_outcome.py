@@ -1,0 +1,40 @@
+"""What one set of parameters came to: lowered, placed, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tilefit._errors import TilefitError
+from tilefit._kernel import Kernel
+from tilefit._memory import Memory
+from tilefit._report import Outcome
+from tilefit._verdict import Status, Verdict, worst
+
+Judge = Callable[[Kernel], Verdict]
+
+
+def outcome_of(read: Callable[[], tuple[Kernel, ...]], judge: Judge) -> Outcome:
+    """Lower by ``read`` and judge; a refusal is an outcome too."""
+    try:
+        kernels = read()
+    except TilefitError as error:
+        return Outcome(status=Status.CANNOT_LOWER, reason=str(error))
+    return judged(kernels, judge)
+
+
+def judged(kernels: tuple[Kernel, ...], judge: Judge) -> Outcome:
+    """Judge device functions that are already lowered."""
+    verdicts = [judge(kernel) for kernel in kernels]
+    status = worst(v.status for v in verdicts)
+    checks = [check for verdict in verdicts for check in verdict.memories]
+    shared = [(c.value, c.limit) for c in checks if c.name == Memory.SHARED]
+    known = [(value, limit) for value, limit in shared if isinstance(value, int)]
+    total, limit = max(known, key=lambda pair: pair[0], default=(None, None))
+    return Outcome(
+        status=status,
+        reason=next((v.reason for v in verdicts if v.status is status and v.reason), None),
+        total_bytes=total if len(known) == len(shared) else None,
+        limit_bytes=limit,
+        memories_fit=all(c.status is Status.FITS for c in checks),
+        kernels=kernels,
+    )

@@ -1,0 +1,54 @@
+"""Why a buffer has as many copies as it has: a short, documented list of codes.
+
+A code names the cause that the compiler's own passes show: what a pass multiplied, and what in
+the source made it do so. `docs/reasons.md` is made from this table.
+"""
+
+from __future__ import annotations
+
+REASONS = {
+    # more than one copy
+    "ws-pipeline": "the warp-specialised pipeline keeps a copy a stage: a producer fills it ahead",
+    "pipeline": "the software pipeline keeps a copy a stage: a T.copy fills it ahead",
+    "two-loops": "two passes multiply it, one for each of two pipelined loops: S x S copies",
+    "store-driven": "a plain store that reads global memory, no T.copy, fills it a stage ahead",
+    "guarded-load": "a guarded element-wise load from global memory fills it a stage ahead",
+    "explicit-order": "the order= and stage= lists of the loop set its copies",
+    # one copy
+    "not-pipelined": "no pipelined loop writes it",
+    "read-only": "a pipelined loop reads it but does not write it",
+    "same-stage": "a pipelined loop writes and reads it in the same stage",
+    "one-stage": "its pipelined loop has num_stages=1",
+    "stages-dropped": "num_stages was asked for and removed by the compiler without a message",
+    # none, or not a whole number
+    "unused": "nothing uses it: lowering removed it",
+    "empty-loop": "its loop has no iterations at these sizes: lowering removed it",
+    "layout": "lowering changed its layout: the bytes are no multiple of those declared",
+    # what the author did not write
+    "barrier": "mbarriers that order the pipeline",
+    "reduce-workspace": "scratch of a reduction across warps",
+    "tmem-address": "holds the address of a TMEM allocation",
+    "compiler-scratch": "scratch that lowering added",
+    "static-rounding": "the static part is rounded up to the alignment of the dynamic array",
+    "alignment-gap": "bytes between buffers that alignment leaves free",
+}
+
+
+def page() -> str:
+    """Return docs/reasons.md (write it with ``python -m tilefit._reasons > docs/reasons.md``)."""
+    lines = [
+        "# Why a buffer has its copies",
+        "",
+        "Made by `python -m tilefit._reasons`: the codes of `why` in what `plan` prints.",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+        *(f"| `{code}` | {sentence} |" for code, sentence in REASONS.items()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(page())

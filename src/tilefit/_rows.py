@@ -1,0 +1,159 @@
+"""Account for every byte of shared memory: buffers, gaps and rounding, summing to the total.
+
+A byte that several buffers use in turn is counted once, at the buffer that starts first in
+address order; the others say whose bytes they share. No row is a remainder: gaps are the
+addresses that no buffer covers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilefit._kernel import Buffer, Kernel
+from tilefit._memory import Memory
+from tilefit._packing import Interval, pack
+from tilefit._units import round_up
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the account.
+
+    Attributes:
+        name: The buffer, or what the bytes are.
+        kind: ``buffer``, ``gap`` or ``rounding``.
+        static: In the static part.
+        offset: First byte inside its part; None for the rounding.
+        bytes: All bytes of it.
+        own_bytes: Those of them that are first counted here.
+        shares_with: Buffers that use some of the same bytes at other times.
+        origin: ``source`` or ``compiler``.
+        why: A code of `tilefit._reasons.REASONS`.
+    """
+
+    name: str
+    kind: str
+    static: bool
+    offset: int | None
+    bytes: int
+    own_bytes: int
+    shares_with: tuple[str, ...] = ()
+    origin: str = "source"
+    why: str | None = None
+
+
+def account(kernel: Kernel) -> tuple[Row, ...] | None:
+    """Return the rows of the shared memory of one block; their `own_bytes` sum to the total.
+
+    Returns:
+        Dynamic rows in address order, then static ones; None if a size or an offset is unknown.
+    """
+    shared = [b for b in kernel.buffers if b.memory is Memory.SHARED and b.copies != 0]
+    dynamic = [b for b in shared if not b.static]
+    if kernel.dynamic_bytes is None or any(b.offset is None or b.bytes is None for b in dynamic):
+        return None
+    rows = _part(dynamic, kernel.dynamic_bytes, static=False)
+    static = [b for b in shared if b.static]
+    rows += _part(static, kernel.static_bytes, static=True)
+    if kernel.static_bytes and kernel.dynamic_align_bytes:
+        padded = round_up(kernel.static_bytes, kernel.dynamic_align_bytes)
+        if padded != kernel.static_bytes:
+            rows.append(
+                Row(
+                    name="rounding",
+                    kind="rounding",
+                    static=True,
+                    offset=kernel.static_bytes,
+                    bytes=padded - kernel.static_bytes,
+                    own_bytes=padded - kernel.static_bytes,
+                    origin="compiler",
+                    why="static-rounding",
+                )
+            )
+    return tuple(rows)
+
+
+def packing_differs(kernel: Kernel) -> str | None:
+    """Pack the dynamic buffers by our own rules; say in one line where the compiler differs.
+
+    Returns:
+        None if every offset and the total agree, or if there is nothing to compare.
+    """
+    buffers = [
+        b
+        for b in kernel.buffers
+        if b.memory is Memory.SHARED and not b.static and b.live is not None and b.copies != 0
+    ]
+    if not buffers or kernel.dynamic_bytes is None:
+        return None
+    intervals = [
+        Interval(
+            name=b.name,
+            start=b.live[0] if b.live else 0,
+            end=b.live[1] if b.live else 0,
+            bytes=b.bytes,
+            align_bytes=b.align_bytes or 1,
+        )
+        for b in buffers
+    ]
+    packing = pack(intervals, reuse=kernel.reuse)
+    for buffer, ours in zip(buffers, packing.offsets, strict=True):
+        if ours is not None and buffer.offset is not None and ours != buffer.offset:
+            return (
+                f"our packer puts {buffer.name} at {ours:,}, the compiler at {buffer.offset:,}: "
+                "please report this kernel"
+            )
+    if packing.total_bytes is not None and packing.total_bytes != kernel.dynamic_bytes:
+        return (
+            f"our packer needs {packing.total_bytes:,} B, the compiler {kernel.dynamic_bytes:,} B: "
+            "please report this kernel"
+        )
+    return None
+
+
+def _part(buffers: list[Buffer], total: int, *, static: bool) -> list[Row]:
+    rows: list[Row] = []
+    end = 0  # every address below is accounted for
+    for buffer in sorted(buffers, key=lambda b: (b.offset or 0, -(b.bytes or 0))):
+        start, size = buffer.offset or 0, buffer.bytes or 0
+        if start > end:
+            rows.append(_gap(end, start, static=static))
+        rows.append(
+            Row(
+                name=buffer.name,
+                kind="buffer",
+                static=static,
+                offset=start,
+                bytes=size,
+                own_bytes=max(0, start + size - max(end, start)),
+                shares_with=tuple(
+                    other.name
+                    for other in buffers
+                    if other is not buffer and _overlap(buffer, other)
+                ),
+                origin=buffer.origin,
+                why=buffer.why,
+            )
+        )
+        end = max(end, start + size)
+    if total > end:
+        rows.append(_gap(end, total, static=static))
+    return rows
+
+
+def _gap(start: int, end: int, *, static: bool) -> Row:
+    return Row(
+        name="gap",
+        kind="gap",
+        static=static,
+        offset=start,
+        bytes=end - start,
+        own_bytes=end - start,
+        origin="compiler",
+        why="alignment-gap",
+    )
+
+
+def _overlap(a: Buffer, b: Buffer) -> bool:
+    a_start, b_start = a.offset or 0, b.offset or 0
+    return a_start < b_start + (b.bytes or 0) and b_start < a_start + (a.bytes or 0)

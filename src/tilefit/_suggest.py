@@ -1,0 +1,130 @@
+"""The smallest changes that fit: the kernel's own parameters, each change really lowered.
+
+The edit set and its order are documented in docs/suggestions.md:
+
+========================================  ====
+edit                                      cost
+========================================  ====
+merge shared memory aggressively             1
+one stage fewer                              2 each
+threads down by one warp group (128)         3 each
+halve a K tile                               3
+halve another tile                           4
+two edits                          their sum
+========================================  ====
+
+Edits are tried in the order of their cost, then of the table, until three fit or twelve were
+lowered. So nothing cheaper than the first that fits was left out, as long as one was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+from tilefit._kernel import Kernel
+from tilefit._outcome import Judge, outcome_of
+from tilefit._report import Edit, Tried
+from tilefit._stages import stage_parameter
+from tilefit._verdict import Status
+
+MOST_LOWERINGS = 12
+ENOUGH = 3
+AGGRESSIVE_MERGE = "tl.enable_aggressive_shared_memory_merge"
+_WARP_GROUP = 128
+_SMALLEST_TILE = 16
+
+Reader = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[Kernel, ...]]
+
+
+def edits(params: Mapping[str, Any]) -> list[Edit]:
+    """Return every single edit and every pair of different kinds, cheapest first.
+
+    Args:
+        params: The kernel's own parameters with their current values.
+    """
+    groups = [group for group in _groups(params) if group]
+    singles = [edit for group in groups for edit in group]
+    pairs = [
+        Edit(a.cost + b.cost, a.params + b.params, a.pass_configs + b.pass_configs)
+        for first, second in combinations(groups, 2)
+        for a in first
+        for b in second
+    ]
+    return sorted([*singles, *pairs], key=lambda edit: edit.cost)
+
+
+def _groups(params: Mapping[str, Any]) -> Iterator[list[Edit]]:
+    """Yield the edits of one kind at a time; a pair takes two kinds."""
+    yield [Edit(1, pass_configs=((AGGRESSIVE_MERGE, True),))]
+    numbers = {n: v for n, v in params.items() if isinstance(v, int) and not isinstance(v, bool)}
+    stages = stage_parameter(list(numbers))
+    if stages is not None:
+        now = numbers[stages]
+        yield [Edit(2 * (now - s), ((stages, s),)) for s in range(now - 1, 0, -1)]
+    for name, value in numbers.items():
+        if name.casefold() in ("threads", "num_threads", "n_threads"):
+            yield [
+                Edit(3 * k, ((name, value - k * _WARP_GROUP),))
+                for k in range(1, value // _WARP_GROUP)
+            ]
+    for name, value in numbers.items():
+        if is_tile(name) and value % 2 == 0 and value // 2 >= _SMALLEST_TILE:
+            yield [Edit(3 if name.casefold().endswith("k") else 4, ((name, value // 2),))]
+
+
+def is_tile(name: str) -> bool:
+    """Say whether a parameter is a tile extent, by the names that people give it."""
+    folded = name.casefold()
+    return "block" in folded or "tile" in folded or folded in ("bm", "bn", "bk")
+
+
+def tried_edits(
+    own: Mapping[str, Any],
+    *,
+    params: Mapping[str, Any],
+    read: Reader,
+    judge: Judge,
+    progress: Callable[[str], None] | None = None,
+) -> tuple[Tried, ...]:
+    """Lower edits, cheapest first, until three fit or twelve were lowered; return all tried.
+
+    An edit that contains one that already fits is passed over: it costs more for nothing.
+
+    Args:
+        own: The kernel's own parameters with their current values, defaults included.
+        params: Those of them that the user set.
+        read: Lowers the kernel with other parameters and pass configs.
+        judge: Judges one device function.
+        progress: Called with a line before each lowering.
+    """
+    outcomes: list[Tried] = []
+    fitting: list[Edit] = []
+    for edit in edits(own):
+        if len(outcomes) == MOST_LOWERINGS or len(fitting) == ENOUGH:
+            break
+        if any(contains(edit, smaller) for smaller in fitting):
+            continue
+        if progress:
+            progress(f"trying {describe(edit)}")
+        changed = {**params, **dict(edit.params)}
+        outcome = outcome_of(partial(read, changed, dict(edit.pass_configs)), judge)
+        outcomes.append(Tried(edit, outcome))
+        if outcome.status is Status.FITS:
+            fitting.append(edit)
+    return tuple(outcomes)
+
+
+def contains(edit: Edit, smaller: Edit) -> bool:
+    """Say whether an edit makes every change of a smaller one, and more."""
+    changes = {*edit.params, *edit.pass_configs}
+    return {*smaller.params, *smaller.pass_configs} < changes
+
+
+def describe(edit: Edit) -> str:
+    """Return an edit in a few words: ``num_stages=3 block_K=32``."""
+    words = [f"{name}={value}" for name, value in edit.params]
+    words += [f"{name.removeprefix('tl.')}={value}" for name, value in edit.pass_configs]
+    return " ".join(words)

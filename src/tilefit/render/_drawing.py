@@ -1,0 +1,84 @@
+"""Draw shared memory: address across, program order down, names inside, a legend below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from string import ascii_uppercase
+
+from tilefit._kernel import Buffer
+
+WIDTH = 60
+_MOST_STEPS = 14
+
+
+def draw(buffers: Sequence[Buffer], total_bytes: int) -> list[str]:
+    """Return the lines of a map of the dynamic part, at most 74 columns wide.
+
+    Each row is a stretch of the program in which the same buffers live. A buffer is drawn over
+    its addresses with its letter; its name stands inside where there is room.
+
+    Args:
+        buffers: Those with an offset, a size and a live interval; others are left out.
+        total_bytes: Size of the arena.
+    """
+    placed = [b for b in buffers if b.offset is not None and b.bytes and b.live]
+    if not placed or total_bytes <= 0:
+        return []
+    letters = {id(b): ascii_uppercase[i % 26] for i, b in enumerate(placed)}
+    steps = _steps(placed)
+    first = f"{'step':>7} 0{f'{total_bytes:,} B':>{WIDTH - 1}}"
+    lines = [first]
+    for start, end in steps:
+        cells = ["."] * WIDTH
+        for buffer in placed:
+            live = buffer.live
+            if live is None or not (live[0] < end and start < live[1]):
+                continue
+            _fill(cells, buffer, total_bytes, letters[id(buffer)])
+        lines.append(f"{start:>7} {''.join(cells)}")
+    legend = [f"{letters[id(b)]} {b.name} {b.bytes:,} B" for b in placed]
+    lines += _wrapped(legend, indent=8)
+    return lines
+
+
+def _steps(placed: Sequence[Buffer]) -> list[tuple[int, int]]:
+    """Return the stretches between births and deaths, those with the same picture joined."""
+    marks = sorted({mark for b in placed if b.live for mark in b.live})
+    spans = list(pairwise(marks))
+    joined: list[tuple[int, int]] = []
+    last: frozenset[int] | None = None
+    for start, end in spans:
+        alive = frozenset(id(b) for b in placed if b.live and b.live[0] < end and start < b.live[1])
+        if joined and alive == last:
+            joined[-1] = (joined[-1][0], end)
+        elif alive:
+            joined.append((start, end))
+        last = alive
+    if len(joined) > _MOST_STEPS:
+        keep = len(joined) / _MOST_STEPS
+        joined = [joined[int(i * keep)] for i in range(_MOST_STEPS)]
+    return joined
+
+
+def _fill(cells: list[str], buffer: Buffer, total_bytes: int, letter: str) -> None:
+    offset, size = buffer.offset or 0, buffer.bytes or 0
+    left = offset * WIDTH // total_bytes
+    right = max(left + 1, -(-(offset + size) * WIDTH // total_bytes))
+    width = min(right, WIDTH) - left
+    text = letter * width
+    label = f" {buffer.name} "
+    if width >= len(label) + 4:
+        at = (width - len(label)) // 2
+        text = text[:at] + label + text[at + len(label) :]
+    cells[left : left + width] = text
+
+
+def _wrapped(items: Sequence[str], indent: int) -> list[str]:
+    lines, current = [], ""
+    for item in items:
+        if current and len(current) + len(item) + 3 > WIDTH:
+            lines.append(current)
+            current = ""
+        current = f"{current}   {item}" if current else item
+    return [f"{'':{indent}}{line}" for line in [*lines, current] if line]

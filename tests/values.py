@@ -1,0 +1,73 @@
+"""Small kernels and devices made by hand, for tests of the pure core."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tilefit._device import Device, Pool
+from tilefit._kernel import Buffer, Dim, Kernel, Launch, Loop
+from tilefit._memory import Memory, Owner
+
+KIB = 1024
+
+
+def buffer(name: str, n_bytes: int | None, **changes: Any) -> Buffer:
+    """A buffer of bytes, in dynamic shared memory unless changed."""
+    values: dict[str, Any] = {
+        "scope": "shared.dyn",
+        "memory": Memory.SHARED,
+        "owner": Owner.BLOCK,
+        "shape": (n_bytes if n_bytes is not None else "n",),
+        "dtype": "int8",
+    }
+    return Buffer(name=name, bytes=n_bytes, **{**values, **changes})
+
+
+def tmem(name: str, columns: int | None, **changes: Any) -> Buffer:
+    """A buffer of so many columns of tensor memory: 128 lanes of 4 bytes each."""
+    n_bytes = None if columns is None else columns * 128 * 4
+    return buffer(name, n_bytes, memory=Memory.TENSOR, scope="shared.tmem", **changes)
+
+
+def kernel(
+    *buffers: Buffer,
+    dynamic_bytes: int | None = 0,
+    static_bytes: int = 0,
+    align: int | None = None,
+    threads: int | None = 128,
+    threads_declared: int | None = 128,
+    grid: tuple[Dim, ...] = (1, 1, 1),
+    cluster: tuple[int, ...] | None = None,
+    loops: tuple[Loop, ...] = (),
+) -> Kernel:
+    """A kernel with nothing in it but what is given."""
+    return Kernel(
+        name="made",
+        function="made_kernel",
+        toolchain="by hand",
+        toolchain_version="0",
+        target="sm_90a",
+        params=(),
+        launch=Launch(
+            threads_declared=threads_declared, threads=threads, grid=grid, cluster=cluster
+        ),
+        buffers=buffers,
+        dynamic_bytes=dynamic_bytes,
+        static_bytes=static_bytes,
+        dynamic_align_bytes=align,
+        loops=loops,
+    )
+
+
+def card(shared_bytes: int, **changes: Any) -> Device:
+    """A device of which nothing is known but its shared memory, unless changed."""
+    pool = Pool(
+        memory=Memory.SHARED,
+        owner=Owner.BLOCK,
+        core="SM",
+        per_block_bytes=shared_bytes,
+        per_core_bytes=shared_bytes,
+        physical_bytes=shared_bytes,
+    )
+    values: dict[str, Any] = {"name": "card", "title": "A card", "vendor": "nvidia", "arch": "card"}
+    return Device(**{**values, "pools": (pool,), **changes})
