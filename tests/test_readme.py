@@ -20,7 +20,13 @@ def test_the_readme_opens_with_real_output() -> None:
 
 
 @pytest.mark.tilelang
-@pytest.mark.parametrize(("command", "shown"), BLOCKS, ids=[c for c, _ in BLOCKS])
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        pytest.param(c, shown, id=c, marks=[pytest.mark.cuda] if "--assemble" in c else [])
+        for c, shown in BLOCKS
+    ],
+)
 def test_a_console_block_is_what_the_command_prints(
     command: str, shown: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
