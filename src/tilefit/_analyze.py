@@ -1,52 +1,24 @@
-"""The driver of `plan`: read the kernel, place it, judge it, for each device."""
+"""`plan`: which kernel, which devices, and one planner for each pair."""
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tilefit._built import built
 from tilefit._device import Device, expand
-from tilefit._errors import InputError, RefusedError, UnknownNameError
-from tilefit._kernel import Kernel, Listing
-from tilefit._ladder import ladder, parse_ladder, steps
-from tilefit._memory import Evidence, weakest
+from tilefit._errors import InputError
+from tilefit._kernel import Listing
 from tilefit._naming import pick, split_source
-from tilefit._plan import place
-from tilefit._report import Report, Result, Rung, Stages, Tried
-from tilefit._residency import residency, worst_residency
-from tilefit._rows import account, packing_differs
+from tilefit._planner import Options, Planner, Progress, Reader, quiet, target_of, why_unread
+from tilefit._report import Report, Result
 from tilefit._session import Limits, Session
-from tilefit._stages import largest_stages, stage_parameter
-from tilefit._suggest import tried_edits
-from tilefit._verdict import Policy, Status, Verdict, judge
 from tilefit.frontends._tilelang import TileLangFrontend
 
-Progress = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What is asked beyond the verdict.
-
-    Attributes:
-        policy: What is asked beyond bare fitting.
-        assemble: Run the assembler too, for registers and spills.
-        suggest: Look for edits: True always, None when it does not fit, False never.
-        ladder: A parameter to step up, as ``--ladder`` takes it.
-        progress: Called with a line before each slow step.
-    """
-
-    policy: Policy | None = None
-    assemble: bool = False
-    suggest: bool | None = None
-    ladder: str | None = None
-    progress: Progress | None = None
+__all__ = ["Options", "kernels_in", "plan", "plan_with"]
 
 
 def plan(
@@ -83,29 +55,57 @@ def plan_with(
     device: str | Device | Sequence[str | Device],
     params: Mapping[str, Any],
     *,
+    shapes: Sequence[Mapping[str, Any]] = (),
     limits: Limits | None = None,
     python: str = sys.executable,
     options: Options | None = None,
 ) -> Report:
-    """`plan` for parameters whose names are not known beforehand, such as ``device``."""
+    """`plan` for parameters whose names are not known beforehand, such as ``device``.
+
+    Args:
+        source: As for `plan`.
+        device: As for `plan`.
+        params: Parameters of the kernel.
+        shapes: Sets of further parameters; the kernel is planned with each of them in turn.
+        limits: As for `plan`.
+        python: As for `plan`.
+        options: As for `plan`.
+    """
     devices = _devices(device)
-    for one in devices:
-        _target(one)  # refused before a child process starts and the user's file runs
     options = options or Options()
+    cases = [{**params, **shape} for shape in shapes] if shapes else [dict(params)]
+    if options.suggest is None and len(devices) * len(cases) > 1:
+        options = replace(options, suggest=False)  # edits are for one card at a time
     if not isinstance(source, (str, Path)):
         # a kernel object of this very process: nothing is executed but its factory
         frontend = TileLangFrontend()
         wrapped = frontend.wrap(source)
         listing = wrapped.kernels()[0]
         name = f"{wrapped.path}::{listing.name}"
-        reader = _Reader(wrapped.read, listing, (frontend.name, wrapped.version), options)
-        return _Plan(reader, listing, params, name, options).on(devices)
+        reader = Reader(wrapped.read, listing, (frontend.name, wrapped.version), options)
+        return _report(reader, listing, name, devices, cases, options)
     path, kernel = split_source(str(source))
-    (options.progress or _quiet)("importing TileLang")
+    (options.progress or quiet)("importing TileLang")
     with Session(path, limits=limits, python=python) as session:
         listing = pick(session.load(), kernel, path)
-        reader = _Reader(session.read, listing, (session.toolchain, session.version), options)
-        return _Plan(reader, listing, params, str(source), options).on(devices)
+        reader = Reader(session.read, listing, (session.toolchain, session.version), options)
+        return _report(reader, listing, str(source), devices, cases, options)
+
+
+def _report(
+    reader: Reader,
+    listing: Listing,
+    source: str,
+    devices: Sequence[Device],
+    cases: Sequence[Mapping[str, Any]],
+    options: Options,
+) -> Report:
+    results: list[Result] = []
+    for number, (case, device) in enumerate(product(cases, devices), 1):
+        if len(cases) * len(devices) > 1:
+            reader.prefix = f"[{number}/{len(cases) * len(devices)}] {device.name}: "
+        results += Planner(reader, listing, case, source, options).on(device)
+    return Report(tuple(results))
 
 
 def kernels_in(
@@ -117,7 +117,7 @@ def kernels_in(
 ) -> tuple[Listing, ...]:
     """List the kernels of a file with their parameters; see `plan` for the errors."""
     path, _ = split_source(source)
-    (progress or _quiet)("importing TileLang")
+    (progress or quiet)("importing TileLang")
     with Session(path, limits=limits, python=python) as session:
         return session.load()
 
@@ -127,249 +127,8 @@ def _devices(device: str | Device | Sequence[str | Device]) -> tuple[Device, ...
     found: list[Device] = []
     for item in given:
         found.extend(expand([item]) if isinstance(item, str) else [item])
-    unique = {one.name: one for one in found}
-    return tuple(unique.values())
-
-
-def _target(device: Device) -> str:
-    """Return TileLang's target for a device.
-
-    Raises:
-        InputError: `plan` cannot judge kernels for it.
-    """
-    target = device.target("tilelang")
-    if device.vendor != "nvidia" or target is None:
-        raise InputError(
-            f"plan reads TileLang kernels for NVIDIA devices; {device.name} is "
-            f"{device.vendor} {device.arch}: try `tilefit budget` or `tilefit footprint` for it"
-        )
-    return target
-
-
-def _quiet(_: str) -> None:
-    """Take a progress line and show nothing."""
-
-
-class _Reader:
-    """Reads one kernel; each (target, parameters, pass configs) is lowered once."""
-
-    def __init__(
-        self,
-        read: Callable[..., tuple[Kernel, ...]],
-        listing: Listing,
-        toolchain: tuple[str, str],
-        options: Options,
-    ) -> None:
-        self.read, self.kernel, self.toolchain = read, listing.name, toolchain
-        self.assemble = options.assemble
-        self.say = options.progress or _quiet
-        self.done: dict[tuple[str, str, str], tuple[Kernel, ...] | RefusedError] = {}
-
-    def __call__(
-        self,
-        params: Mapping[str, Any],
-        target: str,
-        pass_configs: Mapping[str, Any] | None = None,
-    ) -> tuple[Kernel, ...]:
-        configs = dict(pass_configs or {})
-        key = (target, repr(sorted(params.items())), repr(sorted(configs.items())))
-        if key not in self.done:
-            self.say(f"lowering {self.kernel} for {target}")
-            try:
-                self.done[key] = self._lowered(params, target, configs)
-            except RefusedError as refusal:
-                self.done[key] = refusal
-        found = self.done[key]
-        if isinstance(found, RefusedError):
-            raise found
-        return found
-
-    def _lowered(
-        self, params: Mapping[str, Any], target: str, configs: Mapping[str, Any]
-    ) -> tuple[Kernel, ...]:
-        kernels = self.read(
-            self.kernel, params, target, pass_configs=configs, want_build=self.assemble
-        )
-        if not self.assemble:
-            return kernels
-        self.say(f"assembling {self.kernel} for {target}")
-        return built(kernels)
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """One kernel with its parameters, to be planned on devices."""
-
-    reader: _Reader
-    listing: Listing
-    params: Mapping[str, Any]
-    source: str
-    options: Options = field(default_factory=Options)
-
-    def on(self, devices: Sequence[Device]) -> Report:
-        return Report(tuple(r for device in devices for r in self._on_device(device)))
-
-    def _on_device(self, device: Device) -> list[Result]:
-        target = _target(device)
-
-        def judged(kernel: Kernel) -> Verdict:
-            return judge(kernel, place(kernel), device, self.options.policy)
-
-        def read(
-            params: Mapping[str, Any], configs: Mapping[str, Any] | None = None
-        ) -> tuple[Kernel, ...]:
-            return self.reader(params, target, configs)
-
-        rungs = tuple(
-            replace(rung, residency=worst_residency(rung.outcome.kernels, device))
-            for rung in self._ladder(read, judged)
-        )
-        try:
-            kernels = read(self.params)
-        except RefusedError as refusal:
-            return [self._refused(refusal, device, target, rungs)]
-        parameter, current = self._stage_parameter()
-        stages = largest_stages(
-            kernels,
-            parameter=parameter,
-            current=current,
-            params=self.params,
-            read=read,
-            judge=judged,
-        )
-        verdicts = [judged(kernel) for kernel in kernels]
-        tried: tuple[Tried, ...] = ()
-        misses = any(v.status is Status.DOES_NOT_FIT for v in verdicts)
-        if self.options.suggest or (misses and self.options.suggest is None):
-            tried = tried_edits(
-                self._own_params(),
-                params=self.params,
-                read=read,
-                judge=judged,
-                progress=self.options.progress,
-            )
-        tried = tuple(
-            replace(one, residency=worst_residency(one.outcome.kernels, device)) for one in tried
-        )
-        make = partial(self._result, device=device, stages=stages, rungs=rungs, tried=tried)
-        return [make(k, v) for k, v in zip(kernels, verdicts, strict=True)]
-
-    def _own_params(self) -> dict[str, Any]:
-        defaults = {p.name: p.default for p in self.listing.parameters if not p.required}
-        return {**defaults, **self.params}
-
-    def _stage_parameter(self) -> tuple[str | None, Any]:
-        parameter = stage_parameter([p.name for p in self.listing.parameters])
-        return parameter, None if parameter is None else self._own_params().get(parameter)
-
-    def _ladder_parameter(self) -> str | None:
-        return None if self.options.ladder is None else parse_ladder(self.options.ladder)[0]
-
-    def _ladder(self, read: Any, judged: Any) -> tuple[Rung, ...]:
-        if self.options.ladder is None:
-            return ()
-        name, values = parse_ladder(self.options.ladder)
-        own = self._own_params()
-        if name not in [p.name for p in self.listing.parameters]:
-            names = [p.name for p in self.listing.parameters]
-            raise UnknownNameError(f"parameter of {self.listing.name}", name, names)
-        return ladder(
-            name,
-            steps(name, own.get(name)) if values is None else values,
-            params=self.params,
-            read=read,
-            judge=judged,
-            to_the_end=values is not None,
-        )
-
-    def _result(
-        self,
-        kernel: Kernel,
-        verdict: Verdict,
-        *,
-        device: Device,
-        stages: Stages,
-        rungs: tuple[Rung, ...],
-        tried: tuple[Tried, ...],
-    ) -> Result:
-        uses = place(kernel)
-        command, compiled = None, False
-        if verdict.status is Status.DOES_NOT_FIT:
-            command, compiled = self._next_command(device, stages, tried)
-        return Result(
-            file=self.source.partition("::")[0],
-            kernel=kernel.name,
-            params=kernel.params,
-            device=device.name,
-            device_title=device.title,
-            arch=device.arch,
-            target=kernel.target,
-            toolchain=kernel.toolchain,
-            toolchain_version=kernel.toolchain_version,
-            status=verdict.status,
-            reason=verdict.reason,
-            lowered=kernel,
-            uses=uses,
-            memories=verdict.memories,
-            limits=verdict.limits,
-            stages=stages,
-            evidence=weakest(use.evidence for use in uses),
-            rows=account(kernel) or (),
-            packing_note=packing_differs(kernel),
-            residency=residency(kernel, device),
-            ladder=rungs,
-            ladder_parameter=self._ladder_parameter(),
-            tried=tried,
-            try_next=command,
-            try_next_tried=compiled,
-        )
-
-    def _refused(
-        self, refusal: RefusedError, device: Device, target: str, rungs: tuple[Rung, ...]
-    ) -> Result:
-        parameter, current = self._stage_parameter()
-        return Result(
-            file=self.source.partition("::")[0],
-            kernel=self.listing.name,
-            params=tuple(self._own_params().items()),
-            device=device.name,
-            device_title=device.title,
-            arch=device.arch,
-            target=target,
-            toolchain=self.reader.toolchain[0],
-            toolchain_version=self.reader.toolchain[1],
-            status=Status.CANNOT_LOWER,
-            reason=str(refusal),
-            lowered=None,
-            uses=(),
-            memories=(),
-            limits=(),
-            stages=Stages(
-                parameter=parameter,
-                current=current if isinstance(current, int) else None,
-                largest=None,
-                reason="the kernel cannot be lowered",
-            ),
-            evidence=Evidence.COMPILED,
-            ladder=rungs,
-            ladder_parameter=self._ladder_parameter(),
-        )
-
-    def _next_command(
-        self, device: Device, stages: Stages, tried: tuple[Tried, ...]
-    ) -> tuple[str, bool]:
-        """Return the command to paste after a misfit, and whether its answer was compiled here."""
-        changed = dict(self.params)
-        fitting = [t.edit for t in tried if t.outcome.status is Status.FITS]
-        settable = next((edit for edit in fitting if not edit.pass_configs), None)
-        if settable is not None:
-            changed.update(settable.params)
-        elif stages.largest is not None and stages.parameter is not None:
-            changed[stages.parameter] = stages.largest
-        words = ["tilefit", "plan", self.source, "-d", device.name]
-        for name, value in changed.items():
-            words += ["--set", f"{name}={value}"]
-        compiled = changed != dict(self.params)
-        if not compiled:
-            words.append("--list")
-        return shlex.join(words), compiled
+    unique = tuple({one.name: one for one in found}.values())
+    if unique and all(target_of(one) is None for one in unique):
+        # refused before a child process starts and the user's file runs
+        raise InputError(f"{unique[0].name}: {why_unread(unique[0])}")
+    return unique

@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
-from tilefit._device_load import data_file, load_arch, load_file
+from tilefit._device_load import data_file, load_arch
 from tilefit._device_types import VENDORS, Condition, Device, Fact, Pool
+from tilefit._device_user import load_user_file, load_user_table
 from tilefit._errors import InputError, UnknownNameError
 from tilefit._memory import Memory
-from tilefit._toml import read_toml
+from tilefit._toml import as_table, read_toml
 
 __all__ = [
     "VENDORS",
@@ -31,8 +33,13 @@ __all__ = [
     "device",
     "device_names",
     "expand",
+    "refused_names",
+    "user_devices",
     "vendor_of",
 ]
+
+ATTACHED = "attached"
+"""What the command line takes for the devices of this machine."""
 
 _COMPILED_FOR = ("nvidia", "amd", "ascend")  # what "all" means: vendors with a toolchain
 _VENDOR_NAMES = {**{vendor: vendor for vendor in VENDORS}, "huawei": "ascend"}
@@ -60,8 +67,12 @@ class Capacity:
     confidence: str
 
 
-def device(name: str) -> Device:
+def device(name: str, own: Sequence[Device] = ()) -> Device:
     """Return a device by its name or an alias.
+
+    Args:
+        name: The name, in any spelling.
+        own: Devices of the user's own that may be named too (see `user_devices`).
 
     Raises:
         UnknownNameError: No device has that name; near misses are named. A compute capability
@@ -72,15 +83,22 @@ def device(name: str) -> Device:
         if key in _index():
             arch, found = _index()[key]
             return next(d for d in load_arch(arch) if d.name == found)
-    raise _refusal(name)
+    for candidate in own:
+        if _fold(name) in map(_fold, (candidate.name, *candidate.aliases)):
+            return candidate
+    raise _refusal(name, own)
 
 
-def expand(specs: Sequence[str]) -> tuple[Device, ...]:
+def expand(specs: Sequence[str], own: Sequence[Device] = ()) -> tuple[Device, ...]:
     """Return the devices that ``-d`` values name, in order and without duplicates.
 
     Each value is a name, several with commas between, a vendor, ``"all"`` or the path of a
     ``.toml`` file in the layout of tilefit's own. A vendor means its products, and those of its
     architectures that have none; ``"all"`` means every vendor that a toolchain compiles for.
+
+    Args:
+        specs: The values.
+        own: Devices of the user's own that may be named too (see `user_devices`).
 
     Raises:
         InputError: A name is empty, unknown or refused, or a file is not a device's.
@@ -88,17 +106,17 @@ def expand(specs: Sequence[str]) -> tuple[Device, ...]:
     found: list[Device] = []
     for spec in specs:
         for part in spec.split(","):
-            found += [d for d in _expand_one(part.strip(), spec) if d not in found]
+            found += [d for d in _expand_one(part.strip(), spec, own) if d not in found]
     return tuple(found)
 
 
-def _expand_one(part: str, spec: str) -> Iterable[Device]:
+def _expand_one(part: str, spec: str, own: Sequence[Device]) -> Iterable[Device]:
     if not part:
         raise InputError(f"device {spec!r} has an empty name: write names with commas between")
     if part.casefold().endswith(".toml"):
         from pathlib import Path
 
-        return _products(load_file(Path(part)))
+        return _products(load_user_file(Path(part), device))
     word = part.casefold()
     if word == "all" or word in _VENDOR_NAMES:
         vendors = _COMPILED_FOR if word == "all" else (_VENDOR_NAMES[word],)
@@ -108,7 +126,38 @@ def _expand_one(part: str, spec: str) -> Iterable[Device]:
             if next(iter(names.values()))[0] in vendors
             for d in _products(load_arch(arch))
         ]
-    return [device(part)]
+    return [device(part, own)]
+
+
+def user_devices(tables: Mapping[str, Any], label: str, where: str) -> tuple[Device, ...]:
+    """Return the devices that a user's tables describe, to be passed as ``own`` above.
+
+    Args:
+        tables: The name of each device and its table: in the layout of tilefit's own files, or
+            with a ``base`` and what differs from it.
+        label: Where they are written, for the source of their numbers.
+        where: The key that holds them, for messages.
+
+    Raises:
+        InputError: A table is none of a device (see `load_user_table`), or a name is taken.
+    """
+    words = (*_VENDOR_NAMES, "all", ATTACHED, *refused_names(), *(c.name for c in capacities()))
+    holders = {_fold(word): f"tilefit's own {word}" for word in words}
+    holders |= {key: f"tilefit's own {found}" for key, (_, found) in _index().items()}
+    own: list[Device] = []
+    for name, table in tables.items():
+        try:
+            devices = load_user_table(as_table(table, "the device"), label, name, device)
+            for spelling in (s for d in devices for s in (d.name, *d.aliases)):
+                if not spelling.strip() or "," in spelling or spelling.casefold().endswith(".toml"):
+                    raise InputError(f"name {spelling!r} is empty, has a comma or ends in .toml")
+                holder = holders.setdefault(_fold(spelling), name)
+                if holder != name:
+                    raise InputError(f"name {spelling!r} is taken by {holder}: choose another")
+        except InputError as error:
+            raise InputError(f"{where}.{name}: {error}") from None
+        own += devices
+    return tuple(own)
 
 
 def _products(devices: tuple[Device, ...]) -> tuple[Device, ...]:
@@ -186,13 +235,23 @@ def _spellings(name: str) -> Iterable[str]:
             yield key
 
 
-def _refusal(name: str) -> InputError:
+def refused_names() -> Mapping[str, str]:
+    """Return the names that mean several devices or none that is known, with the reason."""
+    refused: Mapping[str, str] = read_toml(data_file("capacities.toml"))["refused"]
+    return refused
+
+
+def _refusal(name: str, own: Sequence[Device]) -> InputError:
     """Say why a name is no device."""
     found = capacity(name)
     if found is not None:
         return InputError(f"{found.name!r} is a capacity, not a device: {found.reason}")
-    refused = read_toml(data_file("capacities.toml"))["refused"]
-    for known, reason in refused.items():
+    if _fold(name) == ATTACHED:
+        return InputError(
+            f"{name!r} is asked of this machine by the command line only: name the device "
+            "(`tilefit devices --live` says which it is)"
+        )
+    for known, reason in refused_names().items():
         if _fold(known) == _fold(name):
             return InputError(f"device {name!r} is refused: {reason}")
     if _fold(name) in (*_VENDOR_NAMES, "all"):
@@ -204,6 +263,7 @@ def _refusal(name: str) -> InputError:
         hint = "limits of other compute capabilities are not guessed"
         return UnknownNameError("device", name, same_major or archs, hint)
     choices = [n for names in _index_file().values() for d, a in names.items() for n in (d, *a[1:])]
+    choices += [n for d in own for n in (d.name, *d.aliases)]
     return UnknownNameError("device", name, choices, "`tilefit devices` lists them")
 
 

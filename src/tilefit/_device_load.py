@@ -91,12 +91,25 @@ def load_file(path: Path) -> tuple[Device, ...]:
         InputError: The file cannot be read, has an unknown or missing key or a value of the
             wrong kind, or its numbers contradict each other; the message names file and key.
     """
-    reader = _Reader(path.name)
     table = read_toml(path)
     try:
-        return reader.devices(table, default_name=path.stem)
+        return load_table(table, path.name, path.stem)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def load_table(table: dict[str, Any], label: str, name: str) -> tuple[Device, ...]:
+    """Return the architecture that a table describes, then its products.
+
+    Args:
+        table: In the layout of ``data/devices/*.toml``.
+        label: Where the table is written, for the source of numbers that name none.
+        name: What it is called unless the table says.
+
+    Raises:
+        InputError: As `load_file`, without the file.
+    """
+    return _Reader(label).devices(table, default_name=name)
 
 
 class _Reader:

@@ -185,6 +185,11 @@ class Kernel:
     notes: tuple[str, ...] = ()
     build: Build | None = None
 
+    @property
+    def staging(self) -> Memory:
+        """The memory that its tiles are staged in: LDS on AMD, shared memory elsewhere."""
+        return Memory.LDS if self.target.startswith("gfx") else Memory.SHARED
+
     def to_dict(self) -> dict[str, Any]:
         """Return the kernel as JSON-ready values."""
         return asdict(self)

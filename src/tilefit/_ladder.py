@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from tilefit._errors import InputError
 from tilefit._kernel import Kernel
-from tilefit._memory import Memory
+from tilefit._memory import STAGING
 from tilefit._outcome import Judge, outcome_of
 from tilefit._report import Rung
 from tilefit._stages import MOST_STAGES, stage_parameter
@@ -21,6 +22,7 @@ _IN_FLIGHT = (
     *("explicit-order", "one-stage"),
 )
 _MOST_STEPS = 24
+_ENOUGH_REFUSALS = 3  # in a row
 
 
 def parse_ladder(text: str) -> tuple[str, tuple[int, ...] | None]:
@@ -40,16 +42,17 @@ def parse_ladder(text: str) -> tuple[str, tuple[int, ...] | None]:
             step = rest[0] if rest else 1
             if step < 1 or len(rest) > 1:
                 raise ValueError
-            found = tuple(range(first, last + 1, step))
+            found: Sequence[int] = range(first, last + 1, step)
         else:
-            found = tuple(int(v, 0) for v in values.split(","))
+            found = [int(v, 0) for v in values.split(",")]
     except ValueError:
         raise InputError(
             f"--ladder {text!r}: write NAME=FIRST:LAST:STEP or NAME=V1,V2 with whole numbers"
         ) from None
-    if not 1 <= len(found) <= _MOST_STEPS:
-        raise InputError(f"--ladder {text!r} has {len(found)} values; give 1 to {_MOST_STEPS}")
-    return name, found
+    if not found or found[_MOST_STEPS:]:  # a range may be longer than `len` can say
+        count = "more" if found else "none"
+        raise InputError(f"--ladder {text!r}: give 1 to {_MOST_STEPS} values, not {count}")
+    return name, tuple(found)
 
 
 def steps(name: str, current: Any) -> Iterable[int]:
@@ -78,7 +81,7 @@ def ladder(
     judge: Judge,
     to_the_end: bool = False,
 ) -> tuple[Rung, ...]:
-    """Lower the kernel for each value until one that fits is followed by one that does not.
+    """Lower the kernel for each value until one does not fit, or more would tell nothing.
 
     Args:
         name: The parameter.
@@ -92,16 +95,39 @@ def ladder(
     for value in values:
         outcome = outcome_of(partial(read, {**params, name: value}), judge)
         rungs.append(Rung(value, outcome, max(map(in_flight, outcome.kernels), default=0)))
-        full = outcome.status is Status.DOES_NOT_FIT
-        if full and not to_the_end and len(rungs) > 1:
+        if not to_the_end and _ends(rungs):
             break
     return tuple(rungs)
 
 
+def _ends(rungs: Sequence[Rung]) -> bool:
+    """Say whether the last rung is the last worth lowering."""
+    last = rungs[-1].outcome
+    if last.status is Status.DOES_NOT_FIT:
+        # the launch of the first value alone may fail: a small tile makes a large grid
+        return len(rungs) > 1 or not last.memories_fit
+    if last.status is Status.CANNOT_LOWER:
+        latest = rungs[-_ENOUGH_REFUSALS:]
+        refused = all(rung.outcome.status is Status.CANNOT_LOWER for rung in latest)
+        return refused and len(latest) == _ENOUGH_REFUSALS
+    if last.total_bytes is None:
+        return True  # its bytes depend on a size that is open
+    # a parameter without effect gives the same kernel again
+    return len(rungs) > 1 and _lowered(rungs[-1]) == _lowered(rungs[-2])
+
+
+def _lowered(rung: Rung) -> tuple[Kernel, ...]:
+    return tuple(replace(kernel, params=()) for kernel in rung.outcome.kernels)
+
+
 def in_flight(kernel: Kernel) -> int:
-    """Return the bytes of a block's pipelined copies: what it can have under way at once."""
-    return sum(
-        buffer.bytes or 0
-        for buffer in kernel.buffers
-        if buffer.memory is Memory.SHARED and buffer.why in _IN_FLIGHT
+    """Return the bytes of a block's pipelined copies: what it can have under way at once.
+
+    Buffers of two loops that run one after the other are never under way together.
+    """
+    moving = [b for b in kernel.buffers if b.memory in STAGING and b.why in _IN_FLIGHT]
+    starts = {b.live[0] for b in moving if b.live} or {0}
+    return max(
+        sum(b.bytes or 0 for b in moving if b.live is None or b.live[0] <= step < b.live[1])
+        for step in starts
     )

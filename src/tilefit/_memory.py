@@ -31,6 +31,10 @@ class Memory(StrEnum):
     UNDECIDED = "undecided"  # the source alone does not say
 
 
+# where the tiles of a block are staged: NVIDIA's and AMD's name for the same thing
+STAGING = (Memory.SHARED, Memory.LDS)
+
+
 class Owner(StrEnum):
     """Who shares one instance of a memory."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tilefit._errors import TilefitError
 from tilefit._kernel import Kernel
-from tilefit._memory import Memory
+from tilefit._memory import STAGING
 from tilefit._report import Outcome
 from tilefit._verdict import Status, Verdict, worst
 
@@ -27,7 +27,7 @@ def judged(kernels: tuple[Kernel, ...], judge: Judge) -> Outcome:
     verdicts = [judge(kernel) for kernel in kernels]
     status = worst(v.status for v in verdicts)
     checks = [check for verdict in verdicts for check in verdict.memories]
-    shared = [(c.value, c.limit) for c in checks if c.name == Memory.SHARED]
+    shared = [(c.value, c.limit) for c in checks if c.name in STAGING]
     known = [(value, limit) for value, limit in shared if isinstance(value, int)]
     total, limit = max(known, key=lambda pair: pair[0], default=(None, None))
     return Outcome(

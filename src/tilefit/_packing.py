@@ -1,11 +1,13 @@
 """Lay the buffers of one block out in TileLang's merged shared-memory array.
 
-Written from the rules that TileLang 0.1.15 follows (docs/architecture.md names them), not by
-asking TileLang: live intervals go in, byte offsets come out. `plan` holds the result against the
-compiler's own offsets, so that each of the two checks the other.
+Written from the rules that TileLang 0.1.15 follows, not by asking TileLang: live intervals go in,
+byte offsets come out. Held against the compiler's own offsets, each checks the other.
 
-The array is filled in the order in which buffers become live. What a dead buffer leaves is
-reused, the tightest hole first; only when no hole is large enough does the array grow.
+The rules: buffers take their turn by first use, larger ones first, then by name. Before each turn
+the bytes of those that are dead are free. A buffer goes into the smallest hole that holds it; else
+it starts in the last hole, if that touches the top of the array, and the array grows; else it goes
+on top, and the gap that its alignment leaves is a hole. Sizes that are open until run time follow
+behind. The total is a multiple of 16. A single buffer is left as it is.
 """
 
 from __future__ import annotations
@@ -102,13 +104,15 @@ def agrees(
     chance (by the address of an object). Two work areas called `workspace` often are alike.
     """
     # None last: what is open, or hangs on something open, stands behind the rest
-    found = [(offset is None, offset or 0, n) for n, offset in enumerate(offsets)]
-    in_order = [intervals[n] for *_, n in sorted(found)]
-    packing = pack(in_order, reuse=reuse)
-    ours = Counter(zip(in_order, packing.offsets, strict=True))
-    return packing.total_bytes == total_bytes and ours == Counter(
-        zip(intervals, offsets, strict=True)
-    )
+    found = sorted((offset is None, offset or 0, n) for n, offset in enumerate(offsets))
+    theirs = Counter(zip(intervals, offsets, strict=True))
+    for order in (range(len(intervals)), [n for *_, n in found]):
+        in_order = [intervals[n] for n in order]
+        packing = pack(in_order, reuse=reuse)
+        ours = Counter(zip(in_order, packing.offsets, strict=True))
+        if packing.total_bytes == total_bytes and ours == theirs:
+            return True
+    return False
 
 
 def live_peak(intervals: Sequence[Interval]) -> int:

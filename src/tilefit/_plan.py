@@ -56,7 +56,7 @@ def _shared(kernel: Kernel) -> MemoryUse:
         static, evidence = kernel.assembled_static_bytes, Evidence.COMPILED
     dynamic = kernel.dynamic_bytes
     return MemoryUse(
-        memory=Memory.SHARED,
+        memory=kernel.staging,
         owner=Owner.BLOCK,
         dynamic_bytes=dynamic,
         static_bytes=static,

@@ -66,6 +66,7 @@ class Residency:
         limiters: What holds it to that number, all that tie.
         by_shared: What shared memory alone allows.
         by_registers: What registers alone allow; None if unknown.
+        core: What a core is called on the device: SM, CU, WGP.
     """
 
     blocks: int | None
@@ -73,6 +74,7 @@ class Residency:
     limiters: tuple[str, ...]
     by_shared: int | None
     by_registers: int | None
+    core: str = "SM"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,13 @@ class Report:
     """The answer of `plan`: one result per device function and device."""
 
     results: tuple[Result, ...]
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """Names of the parameters that are not the same in all results."""
+        names = {name: None for result in self.results for name, _ in result.params}
+        values = [dict(result.params) for result in self.results]
+        return tuple(n for n in names if len({repr(v.get(n)) for v in values}) > 1)
 
     @property
     def fits(self) -> bool:

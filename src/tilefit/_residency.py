@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tilefit._device import Device
 from tilefit._kernel import Kernel
-from tilefit._memory import Memory
+from tilefit._memory import STAGING
 from tilefit._occupancy import occupancy
 from tilefit._plan import place
 from tilefit._report import Residency
@@ -16,14 +16,17 @@ def residency(kernel: Kernel, device: Device) -> Residency | None:
     Returns:
         None where the device has no occupancy rule, or something that it needs is unknown.
     """
-    use = next(use for use in place(kernel) if use.memory is Memory.SHARED)
+    use = next(use for use in place(kernel) if use.memory in STAGING)
     threads = kernel.launch.threads
-    if device.vendor != "nvidia" or threads is None or use.dynamic_bytes is None:
+    if device.vendor not in ("nvidia", "amd") or threads is None or use.dynamic_bytes is None:
         return None
-    limit = device.pool(Memory.SHARED).per_block_bytes
+    pool = device.pool(use.memory)
+    limit, core = pool.per_block_bytes, pool.core or "core"
     most = device.max_threads_per_block
     if (use.total_bytes or 0) > limit or (most is not None and threads > most):
-        return Residency(blocks=0, exact=True, limiters=(), by_shared=None, by_registers=None)
+        return Residency(
+            blocks=0, exact=True, limiters=(), by_shared=None, by_registers=None, core=core
+        )
     found = occupancy(
         device,
         threads=threads,
@@ -36,8 +39,9 @@ def residency(kernel: Kernel, device: Device) -> Residency | None:
         blocks=found.blocks_per_core,
         exact=kernel.registers_per_thread is not None,
         limiters=found.limiters,
-        by_shared=alone.get("shared"),
+        by_shared=alone.get(use.memory),
         by_registers=alone.get("registers"),
+        core=core,
     )
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilefit._kernel import Buffer, Kernel
-from tilefit._memory import Memory
-from tilefit._packing import Interval, pack
+from tilefit._memory import STAGING
+from tilefit._packing import Interval, agrees, pack
 from tilefit._units import round_up
 
 
@@ -48,9 +48,9 @@ def account(kernel: Kernel) -> tuple[Row, ...] | None:
     Returns:
         Dynamic rows in address order, then static ones; None if a size or an offset is unknown.
     """
-    shared = [b for b in kernel.buffers if b.memory is Memory.SHARED and b.copies != 0]
+    shared = [b for b in kernel.buffers if b.memory in STAGING and b.copies != 0]
     dynamic = [b for b in shared if not b.static]
-    if kernel.dynamic_bytes is None or any(b.offset is None or b.bytes is None for b in dynamic):
+    if kernel.dynamic_bytes is None or any(b.offset is None or b.bytes is None for b in shared):
         return None
     rows = _part(dynamic, kernel.dynamic_bytes, static=False)
     static = [b for b in shared if b.static]
@@ -82,7 +82,7 @@ def packing_differs(kernel: Kernel) -> str | None:
     buffers = [
         b
         for b in kernel.buffers
-        if b.memory is Memory.SHARED and not b.static and b.live is not None and b.copies != 0
+        if b.memory in STAGING and not b.static and b.live is not None and b.copies != 0
     ]
     if not buffers or kernel.dynamic_bytes is None:
         return None
@@ -96,19 +96,25 @@ def packing_differs(kernel: Kernel) -> str | None:
         )
         for b in buffers
     ]
+    theirs = [b.offset for b in buffers]
+    if agrees(intervals, theirs, kernel.dynamic_bytes, reuse=kernel.reuse):
+        return None
     packing = pack(intervals, reuse=kernel.reuse)
     for buffer, ours in zip(buffers, packing.offsets, strict=True):
-        if ours is not None and buffer.offset is not None and ours != buffer.offset:
+        if ours != buffer.offset:
             return (
-                f"our packer puts {buffer.name} at {ours:,}, the compiler at {buffer.offset:,}: "
+                f"our packer puts {buffer.name} {_at(ours)}, the compiler {_at(buffer.offset)}: "
                 "please report this kernel"
             )
-    if packing.total_bytes is not None and packing.total_bytes != kernel.dynamic_bytes:
-        return (
-            f"our packer needs {packing.total_bytes:,} B, the compiler {kernel.dynamic_bytes:,} B: "
-            "please report this kernel"
-        )
-    return None
+    total = "?" if packing.total_bytes is None else f"{packing.total_bytes:,}"
+    return (
+        f"our packer needs {total} B, the compiler {kernel.dynamic_bytes:,} B: "
+        "please report this kernel"
+    )
+
+
+def _at(offset: int | None) -> str:
+    return "nowhere" if offset is None else f"at {offset:,}"
 
 
 def _part(buffers: list[Buffer], total: int, *, static: bool) -> list[Row]:

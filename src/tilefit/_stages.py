@@ -11,7 +11,7 @@ from typing import Any
 
 from tilefit._errors import TilefitError
 from tilefit._kernel import Kernel
-from tilefit._memory import Memory
+from tilefit._memory import STAGING
 from tilefit._report import Stages
 from tilefit._verdict import Status, Verdict
 
@@ -173,7 +173,7 @@ class _Search:
         shared = [
             (check.value, check.limit)
             for check in memories
-            if check.name == Memory.SHARED and isinstance(check.value, int)
+            if check.name in STAGING and isinstance(check.value, int)
         ]
         total, limit = max(shared, key=lambda pair: pair[0], default=(None, None))
         return fits, total, limit
@@ -185,7 +185,7 @@ def _stage_bytes(kernels: tuple[Kernel, ...], current: int) -> int:
         sum(
             buffer.bytes // buffer.copies
             for buffer in kernel.buffers
-            if buffer.memory is Memory.SHARED and buffer.bytes and buffer.copies
+            if buffer.memory in STAGING and buffer.bytes and buffer.copies
             if buffer.copies % current == 0 and buffer.why
         )
         for kernel in kernels

@@ -72,13 +72,24 @@ def _groups(params: Mapping[str, Any]) -> Iterator[list[Edit]]:
             ]
     for name, value in numbers.items():
         if is_tile(name) and value % 2 == 0 and value // 2 >= _SMALLEST_TILE:
-            yield [Edit(3 if name.casefold().endswith("k") else 4, ((name, value // 2),))]
+            yield [Edit(3 if along_k(name) else 4, ((name, value // 2),))]
 
 
 def is_tile(name: str) -> bool:
-    """Say whether a parameter is a tile extent, by the names that people give it."""
+    """Say whether a parameter is a tile extent, by the names that people give it.
+
+    ``blocks`` and ``tiles`` count them, which makes them sizes of the problem.
+    """
     folded = name.casefold()
+    if "blocks" in folded or "tiles" in folded:
+        return False
     return "block" in folded or "tile" in folded or folded in ("bm", "bn", "bk")
+
+
+def along_k(name: str) -> bool:
+    """Say whether a tile extent is along K: its name ends in K, and not with ``block`` itself."""
+    folded = name.casefold()
+    return folded.endswith("k") and not folded.endswith("block")
 
 
 def tried_edits(

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file.
+def read_toml(path: Path, kind: str = "device file") -> dict[str, Any]:
+    """Read a TOML file; ``kind`` says what it is in a complaint.
 
     Raises:
         InputError: It cannot be read, or is not TOML.
@@ -22,11 +22,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise InputError(f"device file {str(path)!r} does not exist") from None
+        raise InputError(f"{kind} {str(path)!r} does not exist") from None
     except OSError as error:
-        raise InputError(f"device file {str(path)!r}: {error.strerror}") from None
+        raise InputError(f"{kind} {str(path)!r}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"device file {str(path)!r} is not TOML: {error}") from None
+        raise InputError(f"{kind} {str(path)!r} is not TOML: {error}") from None
 
 
 def key_path(where: str, key: str) -> str:

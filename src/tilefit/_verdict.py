@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from tilefit._device import Device
 from tilefit._kernel import Dim, Kernel
-from tilefit._memory import Memory
+from tilefit._memory import STAGING
 from tilefit._plan import MemoryUse
 from tilefit._units import round_up
 
@@ -120,7 +120,7 @@ def _memory(use: MemoryUse, device: Device, policy: Policy) -> Check:
             reason=f"{device.name} has no {use.memory} memory",
         )
     pool = device.pool(use.memory)
-    limit = pool.per_block_bytes - (policy.headroom_bytes if use.memory is Memory.SHARED else 0)
+    limit = pool.per_block_bytes - (policy.headroom_bytes if use.memory in STAGING else 0)
     if use.total_bytes is None:
         reason = f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
         return Check(name=use.memory, value=None, limit=limit, status=Status.UNKNOWN, reason=reason)

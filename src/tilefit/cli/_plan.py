@@ -5,10 +5,14 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tilefit._errors import InputError
 from tilefit.cli._parser import positive, size
+
+if TYPE_CHECKING:
+    from tilefit._report import Report
 
 _NO_DEVICE = "name a device with -d: h100, a100, rtx-4090, b200, rtx-5090 ... (`tilefit devices`)"
 
@@ -32,7 +36,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a kernel parameter: a Python literal, a dtype name or text; repeats",
     )
     parser.add_argument("--list", action="store_true", help="list the kernels and parameters")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="the same as --format json")
+    parser.add_argument("--format", choices=("text", "json", "csv", "md"), help="how to print")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write to a file; its suffix names the format"
+    )
+    parser.add_argument(
+        "--shapes",
+        metavar="FILE.csv",
+        help="plan a list of problem sizes: a header of parameter names, a row each",
+    )
     parser.add_argument(
         "--assemble",
         action="store_true",
@@ -68,9 +81,11 @@ def run(args: argparse.Namespace) -> int:
     from tilefit import _analyze
     from tilefit._naming import split_source
     from tilefit._session import Limits
+    from tilefit._shapes import read_shapes
 
     limits = Limits(seconds=args.timeout, memory_bytes=args.memory_limit)
     params = dict(_setting(text) for text in args.set)
+    output_format = _format(args)
     if args.list:
         split_source(args.source)
         with _Progress() as progress:
@@ -79,6 +94,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if not args.device:
         raise InputError(_NO_DEVICE)
+    shapes = read_shapes(Path(args.shapes)) if args.shapes else ()
     with _Progress() as progress:
         options = _analyze.Options(
             assemble=args.assemble,
@@ -87,19 +103,54 @@ def run(args: argparse.Namespace) -> int:
             progress=progress,
         )
         report = _analyze.plan_with(
-            args.source, args.device, params, limits=limits, options=options
+            args.source, args.device, params, shapes=shapes, limits=limits, options=options
         )
-    if args.json:
-        from tilefit.render import _json
+    _print(report, output_format, args.output)
+    return report.exit_code if _gates(args) else 0
 
-        sys.stdout.write(_json.render(report) + "\n")
-    else:
+
+def _format(args: argparse.Namespace) -> str:
+    """Return the format that was asked for, or that the output file's suffix names."""
+    if args.json:
+        return "json"
+    if args.format:
+        return str(args.format)
+    suffix = Path(args.output).suffix.lstrip(".").casefold() if args.output else ""
+    known = {"json": "json", "csv": "csv", "md": "md", "txt": "text", "": "text"}
+    if suffix not in known:
+        raise InputError(
+            f"-o {args.output}: no format has the suffix .{suffix}; use .json, .csv, .md or .txt, "
+            "or name one with --format"
+        )
+    return known[suffix]
+
+
+def _print(report: Report, output_format: str, output: str | None) -> None:
+    """Print the report, or write it to a file."""
+    if output_format == "text":
         from rich.console import Console
 
         from tilefit.render import _text
 
-        Console(highlight=False).print(_text.render(report), soft_wrap=True)
-    return report.exit_code if _gates(args) else 0
+        if output is None:
+            Console(highlight=False).print(_text.render(report), soft_wrap=True)
+            return
+        text = _text.render(report).plain
+    elif output_format == "json":
+        from tilefit.render import _json
+
+        text = _json.render(report)
+    else:
+        from tilefit.render import _table
+
+        text = _table.render_csv(report) if output_format == "csv" else _table.render_md(report)
+    if output is None:
+        sys.stdout.write(text + "\n")
+        return
+    try:
+        Path(output).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write {output}: {error.strerror}") from None
 
 
 def _gates(args: argparse.Namespace) -> bool:

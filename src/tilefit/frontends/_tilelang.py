@@ -233,11 +233,13 @@ def lower(
 
 
 def tvm_target(target: str) -> Any:
-    """Return the TVM target object for a target name such as ``sm_90a`` or ``ascend``."""
+    """Return the TVM target object for ``sm_90a``, ``gfx942`` or ``ascend``."""
     from tilelang import tvm
 
     if target.startswith("sm_"):
         return tvm.target.Target({"kind": "cuda", "arch": target})
+    if target.startswith("gfx"):
+        return tvm.target.Target({"kind": "hip", "mcpu": target})
     return tvm.target.Target({"kind": target})
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilefit._kernel import Buffer
-from tilefit._memory import TMEM_COLUMN_BYTES, Memory, Owner
+from tilefit._memory import STAGING, TMEM_COLUMN_BYTES, Memory, Owner
 from tilefit._scopes import memory_of
 from tilefit._units import round_up
 from tilefit.frontends._tilelang_declared import dim, nbytes, visit
@@ -26,13 +26,26 @@ def buffers_of(
     causes: Causes,
     source: str,
     configs: Mapping[str, Any],
+    seen: Mapping[str, int],
+    vendor: str,
 ) -> tuple[tuple[Buffer, ...], int]:
-    """Return every buffer, source ones first, and the static bytes laid out item by item."""
+    """Return every buffer, source ones first, and the static bytes laid out item by item.
+
+    Args:
+        declared: What the author allocated in this T.Kernel.
+        before: The device function before shared memory is merged.
+        after: The same after it.
+        causes: What the passes did to its buffers.
+        source: Generated source of the module.
+        configs: The kernel's pass configs.
+        vendor: Whose chip the target is.
+        seen: How many buffers of each name earlier T.Kernels of the PrimFunc have.
+    """
     lowered = _allocations(before)
     rows: list[tuple[Buffer, Any]] = []
     rest = list(lowered)
     columns = _tmem_columns(source)
-    count: dict[str, int] = {}
+    count = dict(seen)
     for written in declared:
         nth = count.get(str(written.name), 0)
         count[str(written.name)] = nth + 1
@@ -43,8 +56,8 @@ def buffers_of(
         match = next((a for a in rest if str(a.name) == str(written.name)), None)
         if match is not None:
             rest.remove(match)
-        rows.append((_source_buffer(written, match, causes, nth), match))
-    rows += [(_compiler_buffer(allocation, columns), allocation) for allocation in rest]
+        rows.append((_source_buffer(written, match, causes, nth, vendor), match))
+    rows += [(_compiler_buffer(allocation, columns, vendor), allocation) for allocation in rest]
     offsets = _offsets(after)
     alone = _only_dynamic(lowered)
     live = {
@@ -66,13 +79,13 @@ def buffers_of(
         if buffer.static:
             start, align = static_at[allocation]
             buffer = replace(buffer, offset=start, align_bytes=align)
-        elif buffer.memory is Memory.SHARED and allocation is not None:
+        elif buffer.memory in STAGING and allocation is not None:
             offset = 0 if allocation is alone else offsets.get(allocation.data)
             buffer = replace(buffer, offset=offset)
             if allocation.data in live:
-                seen = live[allocation.data]
-                span = (seen.start, seen.end)
-                buffer = replace(buffer, align_bytes=seen.align_bytes, live=span)
+                one = live[allocation.data]
+                span = (one.start, one.end)
+                buffer = replace(buffer, align_bytes=one.align_bytes, live=span)
         # unrolled loops repeat the compiler's scratch registers: one row for equal ones
         scratch = buffer.origin == "compiler" and buffer.memory is Memory.REGISTERS
         if scratch and buffer in finished:
@@ -115,11 +128,11 @@ def _offsets(function: Any) -> dict[Any, int]:
     return found
 
 
-def _source_buffer(written: Any, lowered: Any, causes: Causes, nth: int) -> Buffer:
+def _source_buffer(written: Any, lowered: Any, causes: Causes, nth: int, vendor: str) -> Buffer:
     scope = str(written.scope())
     shape = tuple(dim(d) for d in written.shape)
     one_copy = nbytes(shape, written.dtype)
-    memory = memory_of("tilelang", "nvidia", scope)
+    memory = memory_of("tilelang", vendor, scope)
     owner = Owner.BLOCK if scope.startswith(("shared", "local.fragment")) else Owner.THREAD
     now = None if lowered is None else nbytes([dim(d) for d in lowered.shape], lowered.dtype)
     buffer = Buffer(
@@ -180,10 +193,10 @@ def _tmem_columns(source: str) -> dict[str, int]:
     return {name: int(columns) for name, columns in found}
 
 
-def _compiler_buffer(lowered: Any, tmem: Mapping[str, int]) -> Buffer:
+def _compiler_buffer(lowered: Any, tmem: Mapping[str, int], vendor: str) -> Buffer:
     scope = str(lowered.scope())
     shape = tuple(dim(d) for d in lowered.shape)
-    memory = memory_of("tilelang", "nvidia", scope)
+    memory = memory_of("tilelang", vendor, scope)
     size = nbytes(shape, lowered.dtype)
     registers = memory is Memory.REGISTERS
     return Buffer(
@@ -197,7 +210,7 @@ def _compiler_buffer(lowered: Any, tmem: Mapping[str, int]) -> Buffer:
         bytes_per_thread=size if registers else None,
         why=_origin(str(lowered.name), scope, tmem),
         origin="compiler",
-        static=memory is Memory.SHARED and scope != "shared.dyn",
+        static=memory in STAGING and scope != "shared.dyn",
     )
 
 

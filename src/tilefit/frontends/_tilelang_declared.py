@@ -17,18 +17,30 @@ def visit(body: Any, visitor: Callable[[Any], None]) -> None:
     post_order_visit(body, visitor)
 
 
-def declared_buffers(prim_func: Any) -> list[Any]:
-    """Return the buffers that the author allocated, in order."""
+def launch_roots(prim_func: Any) -> list[Any]:
+    """Return the body of each T.Kernel block of a PrimFunc, in program order."""
     found: list[Any] = []
 
     def look(node: Any) -> None:
-        found.extend(getattr(node, "alloc_buffers", ()))
+        if "tl.launch_threads" in dict(getattr(node, "annotations", None) or {}):
+            found.append(node)
 
     visit(prim_func.body, look)
     return found
 
 
-def loop_nodes(prim_func: Any, sizes: Sizes) -> list[tuple[Any, Loop]]:
+def declared_buffers(root: Any) -> list[Any]:
+    """Return the buffers that the author allocated in a statement, in order."""
+    found: list[Any] = []
+
+    def look(node: Any) -> None:
+        found.extend(getattr(node, "alloc_buffers", ()))
+
+    visit(root, look)
+    return found
+
+
+def loop_nodes(root: Any, sizes: Sizes) -> list[tuple[Any, Loop]]:
     """Return the loops that ask for stages and those that never run, outermost first."""
     found: list[tuple[Any, Loop]] = []
 
@@ -52,7 +64,7 @@ def loop_nodes(prim_func: Any, sizes: Sizes) -> list[tuple[Any, Loop]]:
         )
         found.append((node, loop))
 
-    visit(prim_func.body, look)
+    visit(root, look)
     return found[::-1]
 
 
@@ -69,7 +81,7 @@ def _touched(body: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def launch_of(prim_func: Any, attrs: Mapping[str, Any], sizes: Sizes) -> Launch:
+def launch_of(root: Any, attrs: Mapping[str, Any], sizes: Sizes) -> Launch:
     declared: list[Any] = []
 
     def look(node: Any) -> None:
@@ -77,7 +89,7 @@ def launch_of(prim_func: Any, attrs: Mapping[str, Any], sizes: Sizes) -> Launch:
         if threads is not None:
             declared.extend(threads)
 
-    visit(prim_func.body, look)
+    visit(root, look)
     extent = {str(k): dim(v, sizes) for k, v in dict(attrs.get("thread_extent", {})).items()}
     cluster = attrs.get("cluster_dims")
     return Launch(

@@ -19,6 +19,7 @@ from tilefit.frontends._tilelang_declared import (
     declared_buffers,
     dim,
     launch_of,
+    launch_roots,
     loop_nodes,
 )
 from tilefit.frontends._tilelang_liveness import DISABLE_REUSE
@@ -76,39 +77,44 @@ def kernels_of(
     build_flags: tuple[str, ...] | None = None,
 ) -> tuple[Kernel, ...]:
     """Return one `Kernel` per device function of a lowered PrimFunc."""
-    declared = declared_buffers(prim_func)
-    nodes = with_copied(loop_nodes(prim_func, sizes))
-    loops = tuple(loop for _, loop in nodes)
     source = str(artifact.kernel_source)
-    align = _dynamic_align(source)
     build = None
     if build_flags is not None:
         build = Build(source=source, include_dirs=include_dirs_of_tilelang(), flags=build_flags)
-    causes = Causes(prim_func, nodes, capture.modules)
+    functions = _in_order(artifact.device_mod)
+    roots = launch_roots(prim_func)
+    if len(roots) != len(functions):  # not one T.Kernel a function: they share the whole body
+        roots = [prim_func.body] * len(functions)
+    seen: dict[str, int] = {}
+    vendor = "amd" if target.startswith("gfx") else "nvidia"
     found = []
-    for symbol, function in artifact.device_mod.functions.items():
+    for (symbol, function), root in zip(functions, roots, strict=True):
         attrs = dict(function.attrs)
-        symbol_name = str(attrs.get("global_symbol", symbol.name_hint))
-        before = _function_named(capture.before, symbol_name) or function
-        after = _function_named(capture.after, symbol_name) or function
-        buffers, static = buffers_of(declared, before, after, causes, source, configs)
+        declared = declared_buffers(root)
+        nodes = with_copied(loop_nodes(root, sizes))
+        causes = Causes(prim_func, nodes, capture.modules)
+        before = _function_named(capture.before, symbol) or function
+        after = _function_named(capture.after, symbol) or function
+        buffers, static = buffers_of(declared, before, after, causes, source, configs, seen, vendor)
+        for buffer in declared:
+            seen[str(buffer.name)] = seen.get(str(buffer.name), 0) + 1
         found.append(
             Kernel(
                 name=name,
-                function=symbol_name,
+                function=symbol,
                 toolchain="tilelang",
                 toolchain_version=version,
                 target=target,
                 params=tuple(params.items()),
-                launch=launch_of(prim_func, attrs, sizes),
+                launch=launch_of(root, attrs, sizes),
                 buffers=buffers,
                 dynamic_bytes=_dynamic_bytes(attrs),
                 static_bytes=static,
-                dynamic_align_bytes=align,
+                dynamic_align_bytes=_dynamic_align(source),
                 reuse=not configs.get(DISABLE_REUSE),
-                loops=loops,
+                loops=tuple(loop for _, loop in nodes),
                 roles=roles_of(function),
-                gemms=gemms_of(prim_func),
+                gemms=gemms_of(root),
                 notes=notes_of(
                     loops=nodes,
                     function=function,
@@ -120,6 +126,15 @@ def kernels_of(
             )
         )
     return tuple(found)
+
+
+def _in_order(device_mod: Any) -> list[tuple[str, Any]]:
+    """Return the device functions in the order of the source: TileLang numbers their names."""
+    named = [
+        (str(dict(function.attrs).get("global_symbol", symbol.name_hint)), function)
+        for symbol, function in device_mod.functions.items()
+    ]
+    return sorted(named, key=lambda pair: (len(pair[0]), pair[0]))
 
 
 def _function_named(module: Any, name: str) -> Any:

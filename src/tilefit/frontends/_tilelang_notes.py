@@ -37,7 +37,7 @@ def roles_of(function: Any) -> tuple[Role, ...]:
     )
 
 
-def gemms_of(prim_func: Any) -> int:
+def gemms_of(root: Any) -> int:
     """Return how many matrix multiplications the author wrote."""
     found: list[int] = []
 
@@ -46,7 +46,7 @@ def gemms_of(prim_func: Any) -> int:
         if op.startswith("tl.tileop.") and "gemm" in op:
             found.append(1)
 
-    visit(prim_func.body, look)
+    visit(root, look)
     return len(found)
 
 

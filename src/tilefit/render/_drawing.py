@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from string import ascii_uppercase
+from string import ascii_letters
 
 from tilefit._kernel import Buffer
 
@@ -25,18 +25,25 @@ def draw(buffers: Sequence[Buffer], total_bytes: int) -> list[str]:
     placed = [b for b in buffers if b.offset is not None and b.bytes and b.live]
     if not placed or total_bytes <= 0:
         return []
-    letters = {id(b): ascii_uppercase[i % 26] for i, b in enumerate(placed)}
+    names = ascii_letters[26:] + ascii_letters[:26]
+    letters = {id(b): names[i % len(names)] for i, b in enumerate(placed)}
     steps = _steps(placed)
+    shown = steps
+    if len(steps) > _MOST_STEPS:
+        shown = [steps[i * len(steps) // _MOST_STEPS] for i in range(_MOST_STEPS)]
     first = f"{'step':>7} 0{f'{total_bytes:,} B':>{WIDTH - 1}}"
     lines = [first]
-    for start, end in steps:
+    for start, end in shown:
         cells = ["."] * WIDTH
-        for buffer in placed:
+        # the small ones last: they may have no more than a part of one cell
+        for buffer in sorted(placed, key=lambda b: -(b.bytes or 0)):
             live = buffer.live
             if live is None or not (live[0] < end and start < live[1]):
                 continue
             _fill(cells, buffer, total_bytes, letters[id(buffer)])
         lines.append(f"{start:>7} {''.join(cells)}")
+    if len(steps) > len(shown):
+        lines.append(f"{'':8}{len(shown)} of {len(steps)} stretches of the program are drawn")
     legend = [f"{letters[id(b)]} {b.name} {b.bytes:,} B" for b in placed]
     lines += _wrapped(legend, indent=8)
     return lines
@@ -55,9 +62,6 @@ def _steps(placed: Sequence[Buffer]) -> list[tuple[int, int]]:
         elif alive:
             joined.append((start, end))
         last = alive
-    if len(joined) > _MOST_STEPS:
-        keep = len(joined) / _MOST_STEPS
-        joined = [joined[int(i * keep)] for i in range(_MOST_STEPS)]
     return joined
 
 

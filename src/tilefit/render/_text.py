@@ -9,7 +9,7 @@ from pathlib import PurePath
 from rich.text import Text
 
 from tilefit._kernel import Buffer, Dim
-from tilefit._memory import Memory
+from tilefit._memory import STAGING, Memory
 from tilefit._plan import MemoryUse
 from tilefit._report import Report, Residency, Result
 from tilefit._verdict import Check, Status
@@ -33,8 +33,8 @@ _OVER = 14
 
 def render(report: Report) -> Text:
     """Return a map for one device, a table for several."""
-    devices = {result.device for result in report.results}
-    if len(devices) > 1:
+    cases = {(result.device, repr(result.params)) for result in report.results}
+    if len(cases) > 1:
         return Text("\n").join(_text_table.render(report))
     several = len(report.results) > 1
     maps = [Text("\n").join(_map(result, several)) for result in report.results]
@@ -67,11 +67,11 @@ def _map(result: Result, several: bool) -> Iterable[Text]:
 
 def _headline(result: Result) -> Text:
     word = (WORD[result.status], STYLE[result.status])
-    main = next((c for c in result.memories if c.name == Memory.SHARED), None)
+    main = next((c for c in result.memories if c.name in STAGING), None)
     if result.status is Status.FITS and main is not None and main.margin is not None:
         return Text.assemble(
             word,
-            f"   shared {number(main.value)} B   limit {number(main.limit)} B   "
+            f"   {main.name} {number(main.value)} B   limit {number(main.limit)} B   "
             f"{main.margin:,} B spare",
         )
     text = Text(folded(f"{word[0]}   {result.reason or ''}".rstrip(), 4))
@@ -95,7 +95,7 @@ def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
         header = ("bytes", "buffer", "shape", "dtype", "copies", "offset", "why")
         rows = [_row(result, buffer) for buffer in buffers]
         yield from columns([header, *rows], right=(0, 5), header_style="dim")
-    if use.memory is not Memory.SHARED:
+    if use.memory not in STAGING:
         return
     gaps = [row for row in result.rows if row.kind == "gap" and not row.static]
     for gap in gaps:
@@ -106,7 +106,7 @@ def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
             f"  {use.total_bytes:>9,}  launch total = {use.dynamic_bytes:,} dynamic + "
             f"{use.static_bytes:,} static   ({use.evidence})"
         )
-    if len([b for b in buffers if b.copies]) > 2 and use.dynamic_bytes:
+    if len([b for b in buffers if b.copies != 0]) > 2 and use.dynamic_bytes:
         yield Text()
         for line in draw(buffers, use.dynamic_bytes):
             yield Text(line)
@@ -115,12 +115,14 @@ def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
 
 def _row(result: Result, buffer: Buffer) -> tuple[str, ...]:
     why = buffer.detail or buffer.why or ""
+    if buffer.line:
+        why += f"  :{buffer.line}"
     account = next(
         (r for r in result.rows if r.name == buffer.name and r.offset == buffer.offset), None
     )
     if account is not None and account.own_bytes < account.bytes:
         reused = ", ".join(account.shares_with[:2]) + (", ..." if account.shares_with[2:] else "")
-        why = f"{why}; reuses {reused}"
+        why += f"\nreuses {reused}"
     return (
         number(buffer.bytes),
         buffer.name,
@@ -128,7 +130,7 @@ def _row(result: Result, buffer: Buffer) -> tuple[str, ...]:
         buffer.dtype,
         "?" if buffer.copies is None else f"x{buffer.copies}",
         "-" if buffer.offset is None else f"{buffer.offset:,}",
-        f"{why}  :{buffer.line}" if buffer.line else why,
+        why,
     )
 
 
@@ -200,7 +202,8 @@ def _registers(result: Result) -> Iterable[Text]:
         for role in lowered.roles
     )
     if roles:
-        yield from _labelled("roles", f"{roles} (registers by setmaxnreg)")
+        limited = any(role.registers for role in lowered.roles)
+        yield from _labelled("roles", roles + (" (registers by setmaxnreg)" if limited else ""))
 
 
 def _launch(result: Result) -> Text:

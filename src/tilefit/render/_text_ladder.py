@@ -8,7 +8,7 @@ from rich.text import Text
 
 from tilefit._report import Edit, Residency, Result, Rung, Tried
 from tilefit._verdict import Status
-from tilefit.render._words import columns, number, percent
+from tilefit.render._words import WIDTH, folded, number, percent, spaced
 
 
 def render(result: Result) -> Iterable[Text]:
@@ -24,41 +24,46 @@ def render(result: Result) -> Iterable[Text]:
         yield Text.assemble((f"Next ({tried}):\n  ", "bold"), result.try_next)
 
 
+_CHANGE = 30  # an edit of more columns has a line of its own
+_HEADER = ("launch", "%", "by shared", "by regs", "blocks/SM", "in flight/SM", "")
+_ALWAYS = 3  # the value, its bytes and their share are there whatever came of it
+
+
 def _ladder(result: Result) -> Iterable[Text]:
     name = result.ladder_parameter or ""
-    header = (name, "launch", "%", "by shared", "by regs", "blocks/SM", "in flight/SM", "")
     current = dict(result.params).get(name)
-    rows = [_rung(rung, current) for rung in result.ladder]
-    yield from columns(
-        [header, *rows], right=(0, 1, 2, 3, 4, 5, 6), header_style="dim", first_width=len(name)
-    )
+    rows = [(name, *_HEADER), *(_rung(rung, current) for rung in result.ladder)]
+    full = [row for row in rows if len(row) == len(rows[0])]
+    widths = [max(len(row[i]) for row in rows) for i in range(_ALWAYS)]
+    widths += [max(len(row[i]) for row in full) for i in range(_ALWAYS, len(rows[0]) - 1)]
+    for row in rows:
+        *cells, words = row
+        numbers = [cell.rjust(width) for cell, width in zip(cells, widths, strict=False)]
+        line = f"  {'  '.join(numbers)}  {words}".rstrip()
+        if len(line) > WIDTH:
+            line = line[: WIDTH - 4] + " ..."
+        yield Text(line, style="dim" if row is rows[0] else "")
     yield Text("  blocks/SM: by shared memory alone, by registers alone, and what holds of both")
 
 
 def _rung(rung: Rung, current: object) -> tuple[str, ...]:
+    """Return the cells of a value; a value that does not fit has words behind the first three."""
     outcome, held = rung.outcome, rung.residency
     here = "<- here" if rung.value == current else ""
     if outcome.status is Status.CANNOT_LOWER:
-        return (str(rung.value), "-", "-", "-", "-", "-", "-", f"refused: {outcome.reason}"[:40])
+        return (str(rung.value), "-", "-", f"{here}  refused: {outcome.reason}".lstrip())
     total, limit = outcome.total_bytes, outcome.limit_bytes
     share = percent(total, limit).removesuffix(" %") if total is not None and limit else "?"
+    always = (str(rung.value), number(total), share)
     if outcome.status is not Status.FITS:
-        over = ""
+        word = outcome.reason or str(outcome.status)
         if total is not None and limit is not None and total > limit:
-            over = f"over by {total - limit:,} B"
-        word = over or str(outcome.status)
-        return (str(rung.value), number(total), share, "-", "-", "-", "-", f"{word} {here}".strip())
+            word = f"over by {total - limit:,} B"
+        return (*always, f"{word}  {here}".rstrip())
     flight = "?"
     if held is not None and held.blocks is not None:
         flight = f"{'' if held.exact else '<= '}{held.blocks * rung.in_flight_bytes // 1024:,} KiB"
-    return (
-        str(rung.value),
-        number(total),
-        share,
-        *_counts(held),
-        flight,
-        here,
-    )
+    return (*always, *_counts(held), flight, here)
 
 
 def _counts(held: Residency | None) -> tuple[str, str, str]:
@@ -75,14 +80,19 @@ def _tried(result: Result) -> Iterable[Text]:
     yield Text(f"Tried, each lowered again for {target} ({len(result.tried)} lowerings):")
     own = dict(result.params)
     rows = [_edit(one, own, result) for one in fitting]
-    widths = [max((len(row[i]) for row in rows), default=0) for i in range(3)]
-    for change, total, rest in rows:
-        yield Text(f"  {change:<{widths[0]}}  {total:>{widths[1]}}  {rest}")
+    short = [change for change, *_ in rows if len(change) <= _CHANGE]
+    widths = [max(map(len, found), default=0) for found in (short, [row[1] for row in rows])]
+    for change, total, words in rows:
+        if len(change) > widths[0]:
+            yield Text(folded(f"  {change}", 4))
+            change = ""
+        line = [f"  {change:<{widths[0]}}  {total:>{widths[1]}}  {words[0]}", *words[1:]]
+        yield Text(spaced(line, widths[0] + 4))
     if missed:
-        yield Text(f"  {missed} other edit{'s' if missed > 1 else ''} did not fit or not lower")
+        yield Text(f"  {missed} other edit{'s' if missed > 1 else ''} did not fit or did not lower")
 
 
-def _edit(one: Tried, own: dict[str, object], result: Result) -> tuple[str, str, str]:
+def _edit(one: Tried, own: dict[str, object], result: Result) -> tuple[str, str, list[str]]:
     outcome = one.outcome
     spare = ""
     if outcome.total_bytes is not None and outcome.limit_bytes is not None:
@@ -91,9 +101,9 @@ def _edit(one: Tried, own: dict[str, object], result: Result) -> tuple[str, str,
     if one.residency is not None and one.residency.blocks is not None:
         most = "" if one.residency.exact else "<= "
         plural = "" if one.residency.blocks == 1 else "s"
-        words.append(f"{most}{one.residency.blocks} block{plural}/SM")
+        words.append(f"{most}{one.residency.blocks} block{plural}/{one.residency.core}")
     words += _costs(one, result)
-    return _change(one.edit, own), f"{number(outcome.total_bytes)} B", "   ".join(words)
+    return _change(one.edit, own), f"{number(outcome.total_bytes)} B", words
 
 
 def _costs(one: Tried, result: Result) -> list[str]:

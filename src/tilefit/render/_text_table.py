@@ -7,12 +7,13 @@ from pathlib import PurePath
 
 from rich.text import Text
 
-from tilefit._memory import Memory
+from tilefit._memory import STAGING
 from tilefit._report import Report, Result
 from tilefit._verdict import Status
 from tilefit.render._words import WORD, columns, folded, number
 
 _HEADER = ("device", "target", "thr", "launch", "limit", "margin", "stages", "verdict")
+_MOST_COMMANDS = 3
 
 
 def render(report: Report) -> Iterable[Text]:
@@ -20,42 +21,59 @@ def render(report: Report) -> Iterable[Text]:
     first = report.results[0]
     name = f"{PurePath(first.file).name}::{first.kernel}"
     yield Text.assemble(
-        (name, "bold"), f"   {first.toolchain} {first.toolchain_version}   bytes of shared memory"
+        (name, "bold"), f"   {first.toolchain} {first.toolchain_version}   bytes of one block"
     )
-    notes: list[str] = []
-    rows = [_row(result, notes) for result in report.results]
-    yield from columns(
-        [_HEADER, *rows], right=(2, 3, 4, 5, 6), header_style="dim", indent="", first_width=0
-    )
-    for note in notes:
-        yield Text(folded(note, 4))
-    bad = sum(r.status is not Status.FITS for r in report.results)
-    counts = [r.stages.largest for r in report.results if r.stages.largest is not None]
+    notes: dict[str, int] = {}
+    varying = report.varying
+    rows = [_row(result, varying, notes) for result in report.results]
+    right = (*range(len(varying)), *(len(varying) + i for i in (2, 3, 4, 5, 6)))
+    header = (*varying, *_HEADER)
+    yield from columns([header, *rows], right=right, header_style="dim", indent="", first_width=0)
+    for note, number_of_note in notes.items():
+        yield Text(folded(f"({number_of_note}) {note}", 4))
+    yield Text(_summary(report))
+    evidence = sorted({str(r.evidence) for r in report.results if r.lowered is not None})
+    if evidence:
+        yield Text(f"launch = dynamic + static (rounded); evidence: {', '.join(evidence)}")
+    commands = [r for r in report.results if r.try_next is not None]
+    for result in commands[:_MOST_COMMANDS]:
+        tried = "compiled here, fits" if result.try_next_tried else "what can be changed"
+        yield Text.assemble(
+            (f"Next for {result.device} ({tried}):\n  ", "bold"), result.try_next or ""
+        )
+    if len(commands) > _MOST_COMMANDS:
+        yield Text(f"... and {len(commands) - _MOST_COMMANDS} more: plan each with -d NAME")
+
+
+def _summary(report: Report) -> str:
+    fits = sum(r.status is Status.FITS for r in report.results)
+    lowered = [r for r in report.results if r.lowered is not None]
+    counts = [r.stages.largest for r in lowered if r.stages.largest is not None]
     everywhere = ""
-    if len(counts) == len(report.results):
-        everywhere = f" Stages that fit everywhere: {min(counts)}"
-    yield Text(f"{len(report.results) - bad} of {len(report.results)} fit.{everywhere}")
-    evidence = sorted({str(r.evidence) for r in report.results})
-    yield Text(f"launch = dynamic + static (rounded); evidence: {', '.join(evidence)}")
-    for result in report.results:
-        if result.try_next is not None:
-            tried = "compiled here, fits" if result.try_next_tried else "what can be changed"
-            yield Text.assemble(
-                (f"Next for {result.device} ({tried}):\n  ", "bold"), result.try_next
-            )
+    if lowered and len(counts) == len(lowered):
+        scope = "everywhere" if len(lowered) == len(report.results) else "wherever it was lowered"
+        everywhere = f" Stages that fit {scope}: {min(counts)}"
+    return f"{fits} of {len(report.results)} fit.{everywhere}"
 
 
-def _row(result: Result, notes: list[str]) -> tuple[str, ...]:
-    check = next((c for c in result.memories if c.name == Memory.SHARED), None)
+def _row(result: Result, varying: tuple[str, ...], notes: dict[str, int]) -> tuple[str, ...]:
+    check = next((c for c in result.memories if c.name in STAGING), None)
+    params = dict(result.params)
     word = WORD[result.status].replace("FITS", "fits")
-    if result.status is Status.FITS and result.residency is not None:
-        most = "" if result.residency.exact else "<= "
-        plural = "" if result.residency.blocks == 1 else "s"
-        word += f", {most}{number(result.residency.blocks)} block{plural}/SM"
-    if result.status is not Status.FITS and result.reason:
-        notes.append(f"({len(notes) + 1}) {result.device}: {result.reason}")
-        word += f" ({len(notes)})"
+    held = result.residency
+    if result.status is Status.FITS and held is not None and held.blocks is not None:
+        most = "" if held.exact else "<= "
+        by = f" ({held.limiters[0]})" if held.exact and held.limiters else ""
+        word += f", {most}{held.blocks} block{'' if held.blocks == 1 else 's'}{by}"
+    remarks = [result.reason] if result.status is not Status.FITS and result.reason else []
+    remarks += list(result.lowered.notes) if result.lowered else []
+    if result.lowered is not None and result.lowered.built == "cannot-assemble":
+        remarks.append(f"not built: {result.lowered.built_reason}")
+    marks = [notes.setdefault(remark, len(notes) + 1) for remark in remarks]
+    if marks:
+        word += " " + "".join(f"({mark})" for mark in marks)
     return (
+        *(str(params.get(name, "-")) for name in varying),
         result.device,
         result.target or "-",
         number(result.lowered.launch.threads) if result.lowered else "-",

@@ -12,6 +12,7 @@ from tilefit._report import Residency
 from tilefit._verdict import Status
 
 WIDTH = 80
+_LEAST = 12  # columns that a last cell needs to be broken into lines
 STYLE = {
     Status.FITS: "bold green",
     Status.DOES_NOT_FIT: "bold red",
@@ -34,16 +35,29 @@ def columns(
     indent: str = "  ",
     first_width: int = 9,
 ) -> Iterable[Text]:
-    """Yield rows as aligned lines, the first one as their header."""
+    """Yield rows as aligned lines, the first one as their header.
+
+    The last cell of a line that is too long goes on below itself, from its newline if it has one.
+    """
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     if 0 in right:
         widths[0] = max(widths[0], first_width)
     for index, row in enumerate(rows):
         cells = [
             cell.rjust(width) if i in right else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            for i, (cell, width) in enumerate(zip(row[:-1], widths, strict=False))
         ]
-        yield Text(indent + "  ".join(cells).rstrip(), style=header_style if index == 0 else "")
+        start = indent + "  ".join([*cells, ""])
+        last = row[-1].rjust(widths[-1]) if len(cells) in right else row[-1]
+        line = (start + last.replace("\n", "  ")).rstrip()
+        if len(line) > WIDTH and WIDTH - len(start) >= _LEAST:
+            lines = [
+                part
+                for piece in last.split("\n")
+                for part in textwrap.wrap(piece, WIDTH - len(start), break_long_words=False)
+            ]
+            line = start + f"\n{'':{len(start)}}".join(lines)
+        yield Text(line, style=header_style if index == 0 else "")
 
 
 def spaced(parts: Sequence[str], indent: int) -> str:
@@ -99,5 +113,5 @@ def blocks(found: Residency) -> str:
         return "unknown"
     held = " and ".join(found.limiters)
     if found.exact:
-        return f"{found.blocks} per SM, held by {held}"
-    return f"at most {found.blocks} per SM by {held} (registers unknown)"
+        return f"{found.blocks} per {found.core}, held by {held}"
+    return f"at most {found.blocks} per {found.core} by {held} (registers unknown)"

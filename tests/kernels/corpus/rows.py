@@ -153,3 +153,41 @@ def masked_mean(rows=64, columns=256, lines=4):
             T.copy(total, Y[block * lines])
 
     return mean
+
+
+@tilelang.jit
+def vector_product(N=64, K=1024, lines=4, threads=64):
+    """Matrix times vector: the threads of a line add up their parts in one reduction."""
+    each = K // threads
+
+    @T.prim_func
+    def product(
+        A: T.Tensor((N, K), "float16"),
+        X: T.Tensor((K,), "float16"),
+        Y: T.Tensor((N,), "float32"),
+    ):
+        with T.Kernel(N // lines, threads=(threads, lines)) as block:
+            column = T.get_thread_binding(0)
+            line = T.get_thread_binding(1)
+            x = T.alloc_shared((K,), "float16")
+            part = T.alloc_local((1,), "float32")
+            total = T.alloc_local((1,), "float32")
+            for i in T.serial(each):
+                x[i * threads + column] = X[i * threads + column]
+            part[0] = 0
+            for i in T.serial(each):
+                part[0] += A[block * lines + line, i * threads + column] * x[i * threads + column]
+            with T.attr(
+                T.comm_reducer(lambda left, right: left + right, [T.Cast("float32", 0)]),
+                "reduce_scope",
+                T.reinterpret(T.uint64(0), dtype="handle"),
+            ):
+                T.evaluate(
+                    T.tvm_thread_allreduce(
+                        T.uint32(1), part[0], True, total[0], column, dtype="handle"
+                    )
+                )
+            if column == 0:
+                Y[block * lines + line] = total[0]
+
+    return product

@@ -1,0 +1,298 @@
+"""One kernel on one device: lower it, place it, judge it, and look around it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from tilefit._built import built
+from tilefit._device import Device
+from tilefit._errors import RefusedError, UnknownNameError
+from tilefit._kernel import Kernel, Listing
+from tilefit._ladder import ladder, parse_ladder, steps
+from tilefit._memory import Evidence, weakest
+from tilefit._plan import place
+from tilefit._report import Result, Rung, Stages, Tried
+from tilefit._residency import residency, worst_residency
+from tilefit._rows import account, packing_differs
+from tilefit._stages import largest_stages, stage_parameter
+from tilefit._suggest import tried_edits
+from tilefit._verdict import Policy, Status, Verdict, judge
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What is asked beyond the verdict.
+
+    Attributes:
+        policy: What is asked beyond bare fitting.
+        assemble: Run the assembler too, for registers and spills.
+        suggest: Look for edits: True always, None when it does not fit, False never.
+        ladder: A parameter to step up, as ``--ladder`` takes it.
+        progress: Called with a line before each slow step.
+    """
+
+    policy: Policy | None = None
+    assemble: bool = False
+    suggest: bool | None = None
+    ladder: str | None = None
+    progress: Progress | None = None
+
+
+def quiet(_: str) -> None:
+    """Take a progress line and show nothing."""
+
+
+def target_of(device: Device) -> str | None:
+    """Return TileLang's target for a device, None where `plan` cannot read kernels for it."""
+    return device.target("tilelang") if device.vendor in ("nvidia", "amd") else None
+
+
+def why_unread(device: Device) -> str:
+    """Say in one line why `plan` cannot read kernels for a device."""
+    return (
+        f"plan reads TileLang kernels for NVIDIA and AMD, not for {device.vendor} yet: "
+        "try `tilefit budget` or `tilefit footprint`"
+    )
+
+
+class Reader:
+    """Reads one kernel; each (target, parameters, pass configs) is lowered once."""
+
+    def __init__(
+        self,
+        read: Callable[..., tuple[Kernel, ...]],
+        listing: Listing,
+        toolchain: tuple[str, str],
+        options: Options,
+    ) -> None:
+        self.read, self.kernel, self.toolchain = read, listing.name, toolchain
+        self.assemble = options.assemble
+        self.progress = options.progress or quiet
+        self.prefix = ""
+        self.done: dict[tuple[str, str, str], tuple[Kernel, ...] | RefusedError] = {}
+
+    def say(self, line: str) -> None:
+        """Report a slow step."""
+        self.progress(f"{self.prefix}{line}")
+
+    def __call__(
+        self,
+        params: Mapping[str, Any],
+        target: str,
+        pass_configs: Mapping[str, Any] | None = None,
+    ) -> tuple[Kernel, ...]:
+        configs = dict(pass_configs or {})
+        key = (target, repr(sorted(params.items())), repr(sorted(configs.items())))
+        if key not in self.done:
+            self.say(f"lowering {self.kernel} for {target}")
+            try:
+                self.done[key] = self._lowered(params, target, configs)
+            except RefusedError as refusal:
+                self.done[key] = refusal
+        found = self.done[key]
+        if isinstance(found, RefusedError):
+            raise found
+        return found
+
+    def _lowered(
+        self, params: Mapping[str, Any], target: str, configs: Mapping[str, Any]
+    ) -> tuple[Kernel, ...]:
+        kernels = self.read(
+            self.kernel, params, target, pass_configs=configs, want_build=self.assemble
+        )
+        if not self.assemble:
+            return kernels
+        self.say(f"assembling {self.kernel} for {target}")
+        return built(kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """One kernel with its parameters, to be planned on devices."""
+
+    reader: Reader
+    listing: Listing
+    params: Mapping[str, Any]
+    source: str
+    options: Options = field(default_factory=Options)
+
+    def on(self, device: Device) -> list[Result]:
+        """Return one result per device function."""
+        target = target_of(device)
+        if target is None:
+            status = Status.UNKNOWN
+            return [self._without_kernel(status, why_unread(device), device, None, ())]
+
+        def judged(kernel: Kernel) -> Verdict:
+            return judge(kernel, place(kernel), device, self.options.policy)
+
+        def read(
+            params: Mapping[str, Any], configs: Mapping[str, Any] | None = None
+        ) -> tuple[Kernel, ...]:
+            return self.reader(params, target, configs)
+
+        rungs = tuple(
+            replace(rung, residency=worst_residency(rung.outcome.kernels, device))
+            for rung in self._ladder(read, judged)
+        )
+        try:
+            kernels = read(self.params)
+        except RefusedError as refusal:
+            status = Status.CANNOT_LOWER
+            return [self._without_kernel(status, str(refusal), device, target, rungs)]
+        parameter, current = self._stage_parameter()
+        stages = largest_stages(
+            kernels,
+            parameter=parameter,
+            current=current,
+            params=self.params,
+            read=read,
+            judge=judged,
+        )
+        verdicts = [judged(kernel) for kernel in kernels]
+        tried: tuple[Tried, ...] = ()
+        misses = any(v.status is Status.DOES_NOT_FIT for v in verdicts)
+        if self.options.suggest or (misses and self.options.suggest is None):
+            tried = tried_edits(
+                self._own_params(),
+                params=self.params,
+                read=read,
+                judge=judged,
+                progress=self.options.progress,
+            )
+        tried = tuple(
+            replace(one, residency=worst_residency(one.outcome.kernels, device)) for one in tried
+        )
+        make = partial(self._result, device=device, stages=stages, rungs=rungs, tried=tried)
+        return [make(k, v) for k, v in zip(kernels, verdicts, strict=True)]
+
+    def _own_params(self) -> dict[str, Any]:
+        defaults = {p.name: p.default for p in self.listing.parameters if not p.required}
+        return {**defaults, **self.params}
+
+    def _stage_parameter(self) -> tuple[str | None, Any]:
+        parameter = stage_parameter([p.name for p in self.listing.parameters])
+        return parameter, None if parameter is None else self._own_params().get(parameter)
+
+    def _ladder_parameter(self) -> str | None:
+        return None if self.options.ladder is None else parse_ladder(self.options.ladder)[0]
+
+    def _ladder(self, read: Any, judged: Any) -> tuple[Rung, ...]:
+        if self.options.ladder is None:
+            return ()
+        name, values = parse_ladder(self.options.ladder)
+        own = self._own_params()
+        if name not in [p.name for p in self.listing.parameters]:
+            names = [p.name for p in self.listing.parameters]
+            raise UnknownNameError(f"parameter of {self.listing.name}", name, names)
+        return ladder(
+            name,
+            steps(name, own.get(name)) if values is None else values,
+            params=self.params,
+            read=read,
+            judge=judged,
+            to_the_end=values is not None,
+        )
+
+    def _result(
+        self,
+        kernel: Kernel,
+        verdict: Verdict,
+        *,
+        device: Device,
+        stages: Stages,
+        rungs: tuple[Rung, ...],
+        tried: tuple[Tried, ...],
+    ) -> Result:
+        uses = place(kernel)
+        command, compiled = None, False
+        if verdict.status is Status.DOES_NOT_FIT:
+            command, compiled = self._next_command(device, stages, tried)
+        return Result(
+            file=self.source.partition("::")[0],
+            kernel=kernel.name,
+            params=kernel.params,
+            device=device.name,
+            device_title=device.title,
+            arch=device.arch,
+            target=kernel.target,
+            toolchain=kernel.toolchain,
+            toolchain_version=kernel.toolchain_version,
+            status=verdict.status,
+            reason=verdict.reason,
+            lowered=kernel,
+            uses=uses,
+            memories=verdict.memories,
+            limits=verdict.limits,
+            stages=stages,
+            evidence=weakest(use.evidence for use in uses),
+            rows=account(kernel) or (),
+            packing_note=packing_differs(kernel),
+            residency=residency(kernel, device),
+            ladder=rungs,
+            ladder_parameter=self._ladder_parameter(),
+            tried=tried,
+            try_next=command,
+            try_next_tried=compiled,
+        )
+
+    def _without_kernel(
+        self,
+        status: Status,
+        reason: str,
+        device: Device,
+        target: str | None,
+        rungs: tuple[Rung, ...],
+    ) -> Result:
+        parameter, current = self._stage_parameter()
+        return Result(
+            file=self.source.partition("::")[0],
+            kernel=self.listing.name,
+            params=tuple(self._own_params().items()),
+            device=device.name,
+            device_title=device.title,
+            arch=device.arch,
+            target=target,
+            toolchain=self.reader.toolchain[0],
+            toolchain_version=self.reader.toolchain[1],
+            status=status,
+            reason=reason,
+            lowered=None,
+            uses=(),
+            memories=(),
+            limits=(),
+            stages=Stages(
+                parameter=parameter,
+                current=current if isinstance(current, int) else None,
+                largest=None,
+                reason="the kernel was not lowered",
+            ),
+            evidence=Evidence.COMPILED,
+            ladder=rungs,
+            ladder_parameter=self._ladder_parameter(),
+        )
+
+    def _next_command(
+        self, device: Device, stages: Stages, tried: tuple[Tried, ...]
+    ) -> tuple[str, bool]:
+        """Return the command to paste after a misfit, and whether its answer was compiled here."""
+        changed = dict(self.params)
+        fitting = [t.edit for t in tried if t.outcome.status is Status.FITS]
+        settable = next((edit for edit in fitting if not edit.pass_configs), None)
+        if settable is not None:
+            changed.update(settable.params)
+        elif stages.largest is not None and stages.parameter is not None:
+            changed[stages.parameter] = stages.largest
+        words = ["tilefit", "plan", self.source, "-d", device.name]
+        for name, value in changed.items():
+            words += ["--set", f"{name}={value}"]
+        compiled = changed != dict(self.params)
+        if not compiled:
+            words.append("--list")
+        return shlex.join(words), compiled

@@ -1,0 +1,80 @@
+"""The answer of `plan` as rows: CSV and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from tilefit._memory import STAGING
+from tilefit._report import Report, Result
+
+_COLUMNS = (
+    *("file", "kernel", "function", "device", "arch", "target", "verdict", "threads"),
+    *("dynamic_bytes", "static_bytes", "total_bytes", "limit_bytes", "margin_bytes"),
+    *("max_stages", "blocks_per_core", "blocks_exact", "limiters", "registers_per_thread"),
+    *("built", "evidence", "reason"),
+)
+_SHORT = (
+    *("device", "target", "threads", "total_bytes", "limit_bytes", "margin_bytes", "max_stages"),
+    *("blocks_per_core", "limiters", "verdict"),
+)
+
+
+def render_csv(report: Report) -> str:
+    """Return a header and a line for each result; parameters that vary lead the columns."""
+    varying = report.varying
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*varying, *_COLUMNS])
+    for result in report.results:
+        params = dict(result.params)
+        cells = _cells(result)
+        writer.writerow([*(params.get(n) for n in varying), *(cells[c] for c in _COLUMNS)])
+    return out.getvalue().rstrip("\n")
+
+
+def render_md(report: Report) -> str:
+    """Return a Markdown table with the columns that people compare."""
+    varying = report.varying
+    header = [*varying, *_SHORT]
+    lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
+    for result in report.results:
+        params = dict(result.params)
+        cells = _cells(result)
+        row = [*(params.get(n) for n in varying), *(cells[c] for c in _SHORT)]
+        lines.append(f"| {' | '.join('' if cell is None else str(cell) for cell in row)} |")
+    notes = [
+        f"- {result.device}: {result.reason}"
+        for result in report.results
+        if result.reason and result.status != "fits"
+    ]
+    return "\n".join([*lines, *([""] if notes else []), *dict.fromkeys(notes)])
+
+
+def _cells(result: Result) -> dict[str, object]:
+    lowered, held = result.lowered, result.residency
+    use = next((u for u in result.uses if u.memory in STAGING), None)
+    check = next((c for c in result.memories if c.name in STAGING), None)
+    return {
+        "file": result.file,
+        "kernel": result.kernel,
+        "function": lowered.function if lowered else None,
+        "device": result.device,
+        "arch": result.arch,
+        "target": result.target,
+        "verdict": str(result.status),
+        "threads": lowered.launch.threads if lowered else None,
+        "dynamic_bytes": use.dynamic_bytes if use else None,
+        "static_bytes": use.static_bytes if use else None,
+        "total_bytes": use.total_bytes if use else None,
+        "limit_bytes": check.limit if check else None,
+        "margin_bytes": check.margin if check else None,
+        "max_stages": result.stages.largest,
+        "blocks_per_core": held.blocks if held else None,
+        "blocks_exact": held.exact if held else None,
+        "limiters": " ".join(held.limiters) if held else None,
+        "registers_per_thread": lowered.registers_per_thread if lowered else None,
+        "built": lowered.built if lowered else "not-tried",
+        "evidence": str(result.evidence),
+        "reason": result.reason,
+    }
