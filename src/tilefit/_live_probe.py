@@ -23,8 +23,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-_NOT_INSTALLED = "is not installed"
-_NO_DEVICE = "sees no device"
+_NOT_INSTALLED = "not installed"
+_NO_DEVICE = "no device"
 # whose they are and where they sit are nobody's business
 _PRIVATE = ("uuid", "pci", "serial", "luid")
 _CUDA_ATTRIBUTE = "CU_DEVICE_ATTRIBUTE_"
@@ -74,7 +74,7 @@ def _ask(
         return []
     for device in found:
         device["through"] = through
-    asked.append((through, f"sees {len(found)}" if found else _NO_DEVICE))
+    asked.append((through, f"{len(found)} found" if found else _NO_DEVICE))
     return found
 
 

@@ -12,7 +12,7 @@ from tilefit._memory import STAGING, TMEM_COLUMN_BYTES, Memory, Owner
 from tilefit._scopes import memory_of
 from tilefit._units import round_up
 from tilefit.frontends._tilelang_declared import dim, nbytes, visit
-from tilefit.frontends._tilelang_liveness import AGGRESSIVE_MERGE, live_buffers
+from tilefit.frontends._tilelang_liveness import AGGRESSIVE_MERGE, DISABLE_REUSE, live_buffers
 from tilefit.frontends._tilelang_why import Causes
 
 # Alignment of a static item whose declaration does not say; TileLang's generated source does.
@@ -60,9 +60,9 @@ def buffers_of(
     rows += [(_compiler_buffer(allocation, columns, vendor), allocation) for allocation in rest]
     offsets = _offsets(after)
     alone = _only_dynamic(lowered)
-    live = {
-        one.var: one for one in live_buffers(before, aggressive=bool(configs.get(AGGRESSIVE_MERGE)))
-    }
+    # TileLang turns aggressive merging off where reuse is off
+    aggressive = bool(configs.get(AGGRESSIVE_MERGE)) and not configs.get(DISABLE_REUSE)
+    live = {found.var: found for found in live_buffers(before, aggressive=aggressive)}
     static_align = _static_aligns(source)
     finished: dict[Buffer, None] = {}
     static_end = 0
