@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.lowering import KERNELS, lower
+from tilefit._errors import RefusedError
 from tilefit._kernel import Buffer
 from tilefit._memory import Memory
 from tilefit._reasons import REASONS
@@ -245,6 +246,38 @@ def test_elsewhere_it_is_no_cause_and_the_copies_stay(row: Pair) -> None:
     assert (having.copies, having.why) == (row.having.copies, row.having.code)
     assert (without.copies, without.why) == (row.without.copies, row.without.code)
     assert having.copies == without.copies
+
+
+@pytest.mark.tilelang
+@pytest.mark.parametrize(
+    ("target", "stages", "second"),
+    [
+        # the ordinary pipeline: each loop gives the buffer a shape by its own stages
+        *(("sm_80", 2, 3), ("sm_80", 3, 2), ("sm_80", 2, 0), ("sm_80", 0, 2)),
+        # warp specialisation: the second loop is multiplied twice, the first once
+        *(("sm_90a", 2, 2), ("sm_90a", 3, 2), ("sm_90a", 0, 2)),
+    ],
+)
+def test_loops_that_disagree_about_a_buffer_are_refused(
+    target: str, stages: int, second: int
+) -> None:
+    with pytest.raises(RefusedError, match="shape"):
+        lower(CORPUS / "loops.py", "same_buffers", target, num_stages=stages, second=second)
+
+
+@pytest.mark.tilelang
+@pytest.mark.parametrize(
+    ("target", "stages", "second", "copies"),
+    [("sm_80", 2, 2, 2), ("sm_80", 3, 3, 3), ("sm_90a", 2, 1, 2)],
+)
+def test_loops_that_agree_about_a_buffer_share_its_copies(
+    target: str, stages: int, second: int, copies: int
+) -> None:
+    (kernel,) = lower(CORPUS / "loops.py", "same_buffers", target, num_stages=stages, second=second)
+    assert {b.name: b.copies for b in kernel.buffers if b.name in "ab"} == {
+        "a": copies,
+        "b": copies,
+    }
 
 
 def compiler_rows(kernel: str, target: str, **params: Any) -> dict[str | None, int]:

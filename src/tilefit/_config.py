@@ -102,6 +102,40 @@ def resolve(
         return expand(parts, own)
 
 
+def resolve_one(
+    spec: str,
+    attached: Callable[[], Iterable[str]],
+    folder: Path | None = None,
+) -> str | Device:
+    """Return what to hand to a function that looks one device up by its name.
+
+    That is ``spec`` itself if the function will understand it, named capacities included; the
+    device if it is one of the user's own; and the names of what is attached for ``attached``.
+
+    Args:
+        spec: The value of ``-d``.
+        attached: As in `resolve`.
+        folder: As in `targets`.
+
+    Raises:
+        InputError: No device has that name, or several are named and one of them is the user's.
+    """
+    if spec.strip().casefold() == ATTACHED:
+        return ",".join(attached())
+    try:
+        expand([spec])
+    except UnknownNameError:
+        own = devices(folder)
+        if own:
+            found = expand([spec], own)
+            if len(found) > 1:
+                raise InputError(f"{spec!r} names {len(found)} devices, not one") from None
+            return found[0]
+    except InputError:
+        pass  # a capacity; or refused again, in the function's own words
+    return spec
+
+
 def _configuration(folder: Path | None) -> tuple[Path | None, dict[str, Any]]:
     """Return the nearest ``pyproject.toml`` that configures tilefit, and its table."""
     for path in _candidates(folder):

@@ -43,7 +43,17 @@ ATTACHED = "attached"
 
 _COMPILED_FOR = ("nvidia", "amd", "ascend")  # what "all" means: vendors with a toolchain
 _VENDOR_NAMES = {**{vendor: vendor for vendor in VENDORS}, "huawei": "ascend"}
-_VENDOR_WORDS = ("nvidia", "geforce", "amd", "radeon", "instinct", "huawei", "intel", "google")
+_VENDOR_WORDS = (
+    "nvidia",
+    "geforce",
+    "tesla",
+    "amd",
+    "radeon",
+    "instinct",
+    "huawei",
+    "intel",
+    "google",
+)
 
 
 @dataclass(frozen=True, slots=True)

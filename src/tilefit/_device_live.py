@@ -13,8 +13,6 @@ from typing import Any
 from tilefit._device import Device, device
 from tilefit._errors import InputError
 
-Value = int | tuple[int, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class Attached:
@@ -35,7 +33,7 @@ class Attached:
     vendor: str
     arch: str
     through: str
-    values: tuple[tuple[str, Value], ...]
+    values: tuple[tuple[str, int], ...]
     note: str = ""
 
 
@@ -44,14 +42,14 @@ class Line:
     """One limit of an attached device beside the table's.
 
     Attributes:
-        limit: The key, for example ``"shared.per_block_bytes"``.
+        limit: The key, for example ``"shared.per_block_bytes"`` or ``"max_grid.y"``.
         live: What the device says.
         ours: What the table says; None if it has no such number.
     """
 
     limit: str
-    live: Value
-    ours: Value | None
+    live: int
+    ours: int | None
 
     @property
     def unit(self) -> str:
@@ -71,7 +69,7 @@ class Comparison:
     Attributes:
         attached: The device as it describes itself.
         device: Ours: its product, else its architecture, else None.
-        lines: Every limit that the device names, in the table's order.
+        lines: Every limit that the device names.
     """
 
     attached: Attached
@@ -121,6 +119,7 @@ _CUDA = {
     "multiprocessor_count": "cores.SM",
     "multi_processor_count": "cores.SM",
 }
+_TRIPLES = ("max_block", "max_grid")
 # HIP's sharedMemPerMultiprocessor is left out: older ROCm gives the whole card's
 _HIP = {
     "shared_memory_per_block": "lds.per_block_bytes",
@@ -196,10 +195,14 @@ def _find(name: str) -> Device | None:
         return None
 
 
-def _ours(found: Device, key: str) -> Value | None:
+def _ours(found: Device, key: str) -> int | None:
     group, dot, rest = key.partition(".")
+    value: int | None
     if not dot:
-        value: Value | None = getattr(found, key)
+        value = getattr(found, key)
+    elif group in _TRIPLES:
+        triple = getattr(found, group)
+        value = None if triple is None else triple["xyz".index(rest)]
     elif group == "cores":
         value = dict(found.cores).get(rest)
     else:
@@ -212,9 +215,7 @@ def _cuda(entry: Mapping[str, Any]) -> Attached:
     major = raw.get("compute_capability_major", raw.get("major"))
     minor = raw.get("compute_capability_minor", raw.get("minor"))
     values = _renamed(raw, _CUDA)
-    for key, axis in (("max_block", "max_block_dim"), ("max_grid", "max_grid_dim")):
-        if all(f"{axis}_{i}" in raw for i in "xyz"):
-            values[key] = tuple(raw[f"{axis}_{i}"] for i in "xyz")
+    values |= _renamed(raw, {f"{key}_dim_{i}": f"{key}.{i}" for key in _TRIPLES for i in "xyz"})
     arch = "" if major is None or minor is None else f"sm_{major}{minor}"
     return _attached(entry, "nvidia", arch, values)
 
@@ -253,7 +254,7 @@ def _npu(entry: Mapping[str, Any]) -> Attached:
 
 
 def _attached(
-    entry: Mapping[str, Any], vendor: str, arch: str, values: Mapping[str, Value], note: str = ""
+    entry: Mapping[str, Any], vendor: str, arch: str, values: Mapping[str, int], note: str = ""
 ) -> Attached:
     name = str(entry["properties"].get("name", "")).strip() or "a device without a name"
     index, through = int(entry["index"]), str(entry["through"])
@@ -265,7 +266,7 @@ def _numbers(entry: Mapping[str, Any]) -> dict[str, int]:
     return {k: v for k, v in properties.items() if isinstance(v, int) and not isinstance(v, bool)}
 
 
-def _renamed(raw: Mapping[str, int], keys: Mapping[str, str]) -> dict[str, Value]:
+def _renamed(raw: Mapping[str, int], keys: Mapping[str, str]) -> dict[str, int]:
     """Return the values under our keys, in the order of ``keys``."""
     return {ours: raw[theirs] for theirs, ours in keys.items() if theirs in raw}
 
@@ -277,12 +278,12 @@ def attached_names(answer: Answer) -> Iterable[str]:
         InputError: Nothing is attached, or a device is in no table.
     """
     if not answer.devices:
-        raise InputError(f"-d attached: {answer.nothing_attached}")
+        raise InputError(f"attached: {answer.nothing_attached}")
     for found in answer.devices:
         if found.device is None:
             one = found.attached
             raise InputError(
-                f"-d attached: no table has {one.name} ({one.arch or 'architecture unknown'}); "
+                f"attached: no table has {one.name} ({one.arch or 'architecture unknown'}); "
                 "describe it in a file of your own (docs/devices.md) and name that"
             )
         yield found.device.name

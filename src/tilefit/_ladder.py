@@ -56,7 +56,7 @@ def parse_ladder(text: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def steps(name: str, current: Any) -> Iterable[int]:
-    """Yield the values to try where none were listed: stages by one, else by doubling.
+    """Yield the values to try where none were listed: stages by one from 1, else by doubling.
 
     Raises:
         InputError: The parameter is no whole number from 1.
@@ -66,7 +66,9 @@ def steps(name: str, current: Any) -> Iterable[int]:
     if stage_parameter([name]) is not None:
         yield from range(1, MOST_STAGES + 1)
         return
-    value = max(1, current // 4)
+    value = current
+    for _ in range(2):
+        value = value // 2 if value % 2 == 0 else value  # by halves, so as to come by `current`
     for _ in range(_MOST_STEPS):
         yield value
         value *= 2

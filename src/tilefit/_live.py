@@ -47,9 +47,11 @@ def ask(python: str = sys.executable, *, seconds: float = SECONDS) -> Answer:
     except OSError as error:
         raise InputError(f"interpreter {python!r} cannot be run: {error.strerror}") from None
     try:
-        document: dict[str, Any] = json.loads(done.stdout)
+        document = json.loads(done.stdout)
     except ValueError:
-        return read(_silence(_how_it_ended(done)))
+        document = None
+    if not isinstance(document, dict):  # it died before it answered, or is no Python
+        document = _silence(_how_it_ended(done))
     return read(document)
 
 

@@ -69,8 +69,8 @@ def _ask(
     try:
         found = ask()
     except (Exception, SystemExit) as error:
-        lines = str(error).split("\n")
-        asked.append((through, f"failed: {lines[0] or type(error).__name__}"))
+        line = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        asked.append((through, f"failed: {line}"))
         return []
     for device in found:
         device["through"] = through
@@ -131,12 +131,9 @@ def _torch() -> list[Device]:
 
 
 def _torch_npu() -> list[Device]:
-    import torch
-    import torch_npu  # noqa: F401  (makes torch.npu)
+    from torch_npu import npu
 
-    return [
-        _npu(i, _plain(torch.npu.get_device_properties(i))) for i in range(torch.npu.device_count())
-    ]
+    return [_npu(i, _plain(npu.get_device_properties(i))) for i in range(npu.device_count())]
 
 
 def _acl() -> list[Device]:
@@ -201,4 +198,4 @@ def _platform(soc: str) -> tuple[dict[str, str], str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

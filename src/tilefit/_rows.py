@@ -46,39 +46,47 @@ def account(kernel: Kernel) -> tuple[Row, ...] | None:
     """Return the rows of the shared memory of one block; their `own_bytes` sum to the total.
 
     Returns:
-        Dynamic rows in address order, then static ones; None if a size or an offset is unknown.
+        Dynamic rows in address order, then static ones; None if a size or an offset is unknown,
+        or if the assembler counts other static bytes than we do.
     """
     shared = [b for b in kernel.buffers if b.memory in STAGING and b.copies != 0]
     dynamic = [b for b in shared if not b.static]
     if kernel.dynamic_bytes is None or any(b.offset is None or b.bytes is None for b in shared):
         return None
+    padded = _padded_static(kernel)
+    if kernel.assembled_static_bytes not in (None, padded):
+        return None
     rows = _part(dynamic, kernel.dynamic_bytes, static=False)
     static = [b for b in shared if b.static]
     rows += _part(static, kernel.static_bytes, static=True)
-    if kernel.static_bytes and kernel.dynamic_align_bytes:
-        padded = round_up(kernel.static_bytes, kernel.dynamic_align_bytes)
-        if padded != kernel.static_bytes:
-            rows.append(
-                Row(
-                    name="rounding",
-                    kind="rounding",
-                    static=True,
-                    offset=kernel.static_bytes,
-                    bytes=padded - kernel.static_bytes,
-                    own_bytes=padded - kernel.static_bytes,
-                    origin="compiler",
-                    why="static-rounding",
-                )
+    if padded != kernel.static_bytes:
+        rows.append(
+            Row(
+                name="rounding",
+                kind="rounding",
+                static=True,
+                offset=kernel.static_bytes,
+                bytes=padded - kernel.static_bytes,
+                own_bytes=padded - kernel.static_bytes,
+                origin="compiler",
+                why="static-rounding",
             )
+        )
     return tuple(rows)
 
 
 def packing_differs(kernel: Kernel) -> str | None:
-    """Pack the dynamic buffers by our own rules; say in one line where the compiler differs.
+    """Pack the buffers by our own rules; say in one line where the compiler differs.
 
     Returns:
-        None if every offset and the total agree, or if there is nothing to compare.
+        None if every dynamic offset, their total and the assembler's static bytes agree, or if
+        there is nothing to compare.
     """
+    if kernel.assembled_static_bytes not in (None, _padded_static(kernel)):
+        return (
+            f"our static layout needs {_padded_static(kernel):,} B, the assembler says "
+            f"{kernel.assembled_static_bytes:,} B: please report this kernel"
+        )
     buffers = [
         b
         for b in kernel.buffers
@@ -111,6 +119,11 @@ def packing_differs(kernel: Kernel) -> str | None:
         f"our packer needs {total} B, the compiler {kernel.dynamic_bytes:,} B: "
         "please report this kernel"
     )
+
+
+def _padded_static(kernel: Kernel) -> int:
+    """Return the static bytes as a launch counts them: up to where the dynamic array begins."""
+    return round_up(kernel.static_bytes, kernel.dynamic_align_bytes or 1)
 
 
 def _at(offset: int | None) -> str:

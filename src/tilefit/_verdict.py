@@ -93,6 +93,7 @@ def judge(
         *_grid(kernel, device),
         *_cluster(kernel, device),
         *_registers(kernel, device),
+        *_static(kernel, device),
     )
     vanished = _vanished(kernel)
     checks = [*memories, *limits]
@@ -212,6 +213,32 @@ def _cluster(kernel: Kernel, device: Device) -> Iterable[Check]:
                 status=Status.DOES_NOT_FIT,
                 reason=f"grid.{axis} {grid:,} is no multiple of the cluster's {extent}",
             )
+
+
+def _static(kernel: Kernel, device: Device) -> Iterable[Check]:
+    """Check the static part alone: only a dynamic one can opt in to more than the default.
+
+    ptxas 13.0 refuses a larger static part below sm_90 and accepts it from there on; whether
+    such a kernel launches was not tried by anyone we know of, so it is unknown.
+    """
+    if device.vendor != "nvidia" or not device.has(kernel.staging):
+        return
+    default = device.pool(kernel.staging).default_per_block_bytes
+    static = kernel.static_bytes
+    if default is None or static <= default:
+        return
+    target = kernel.target.removeprefix("sm_").rstrip("af")
+    accepted = target.isdigit() and int(target) >= 90
+    over = f"static {static:,} B, more than {default:,} B"
+    yield Check(
+        name="static",
+        value=static,
+        limit=default,
+        status=Status.UNKNOWN if accepted else Status.DOES_NOT_FIT,
+        reason=f"{over}: it assembles, but nobody tried whether it launches; make it dynamic"
+        if accepted
+        else f"{over}: ptxas refuses that for {kernel.target}; make it dynamic",
+    )
 
 
 def _registers(kernel: Kernel, device: Device) -> Iterable[Check]:

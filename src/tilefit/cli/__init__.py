@@ -21,6 +21,7 @@ COMMANDS = {
     "footprint": "bytes of one tile",
     "budget": "multi-buffer GEMM budget: how many stages fit",
     "scopes": "allocation function -> scope -> physical memory",
+    "explain": "a pasted error message: which memory, by how much, what to change",
     "occupancy": "blocks per core, what holds them there, and what one more needs",
     "devices": "what each device offers, with the source of every number",
 }

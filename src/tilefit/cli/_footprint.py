@@ -12,6 +12,11 @@ from tilefit.cli._limit import add_limit_arguments, device_argument, print_json
 from tilefit.cli._parser import positive
 
 
+TYPE_CHECKING = False  # typing itself is not imported
+if TYPE_CHECKING:
+    from tilefit._device import Device
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
@@ -51,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if result.fits is False else 0
 
 
-def _tour(args: argparse.Namespace, device: str | None) -> int:
+def _tour(args: argparse.Namespace, device: str | Device | None) -> int:
     for flag, value in (("--dtype", args.dtype), ("--copies", args.copies)):
         if value is not None:
             raise InputError(f"{flag} {value} needs a tile: --tile 128 256 {flag} {value}")

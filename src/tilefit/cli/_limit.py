@@ -7,6 +7,10 @@ import sys
 
 from tilefit.cli._parser import size
 
+TYPE_CHECKING = False  # typing itself is not imported: these commands start as fast as they can
+if TYPE_CHECKING:
+    from tilefit._device import Device
+
 
 def add_limit_arguments(parser: argparse.ArgumentParser, *, default: str) -> None:
     """Add ``--capacity``, ``-d`` and ``--memory``; ``default`` says what holds without them."""
@@ -32,9 +36,19 @@ def add_limit_arguments(parser: argparse.ArgumentParser, *, default: str) -> Non
     )
 
 
-def device_argument(args: argparse.Namespace) -> str | None:
+def device_argument(args: argparse.Namespace) -> str | Device | None:
     """Return what ``-d`` names, or None; several are told apart where they are looked up."""
-    return ",".join(args.device) if args.device else None
+    if not args.device:
+        return None
+    from tilefit._config import resolve_one  # reads pyproject.toml only for names of the user's own
+
+    return resolve_one(",".join(args.device), _attached)
+
+
+def _attached() -> tuple[str, ...]:
+    from tilefit._live import attached_devices
+
+    return attached_devices()
 
 
 def print_json(payload: dict[str, object]) -> None:

@@ -76,6 +76,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the occupancy; return 1 if such a block cannot run."""
+    from tilefit._config import resolve_one
+    from tilefit._live import attached_devices
     from tilefit._occupancy import occupancy
     from tilefit.render._occupancy import occupancy_dict, occupancy_text
 
@@ -85,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--static {args.static} is above --smem {args.smem}, which includes it")
     spec = ",".join(args.device)
     answer = occupancy(
-        spec,
+        resolve_one(spec, attached_devices),
         threads=args.threads,
         registers=args.regs,
         static_smem=args.static,

@@ -69,6 +69,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "(default for a vendor)",
     )
     parser.add_argument(
+        "--python",
+        default=sys.executable,
+        metavar="PATH",
+        help="interpreter that has your TileLang; it need not have tilefit",
+    )
+    parser.add_argument(
         "--timeout", type=positive, default=120, metavar="SECONDS", help="per lowering (120)"
     )
     parser.add_argument(
@@ -79,20 +85,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plan the kernel and print the answer; return the exit code."""
     from tilefit import _analyze
+    from tilefit._config import resolve
+    from tilefit._live import attached_devices
     from tilefit._naming import split_source
     from tilefit._session import Limits
     from tilefit._shapes import read_shapes
 
     limits = Limits(seconds=args.timeout, memory_bytes=args.memory_limit)
-    params = dict(_setting(text) for text in args.set)
+    params = dict(setting(text) for text in args.set)
     output_format = _format(args)
     if args.list:
         split_source(args.source)
         with _Progress() as progress:
-            listings = _analyze.kernels_in(args.source, limits=limits, progress=progress)
+            listings = _analyze.kernels_in(
+                args.source, limits=limits, python=args.python, progress=progress
+            )
         _print_listing(args, listings)
         return 0
-    if not args.device:
+    devices = resolve(args.device, lambda: attached_devices(args.python))
+    if not devices:
         raise InputError(_NO_DEVICE)
     shapes = read_shapes(Path(args.shapes)) if args.shapes else ()
     with _Progress() as progress:
@@ -103,7 +114,13 @@ def run(args: argparse.Namespace) -> int:
             progress=progress,
         )
         report = _analyze.plan_with(
-            args.source, args.device, params, shapes=shapes, limits=limits, options=options
+            args.source,
+            devices,
+            params,
+            shapes=shapes,
+            limits=limits,
+            python=args.python,
+            options=options,
         )
     _print(report, output_format, args.output)
     return report.exit_code if _gates(args) else 0
@@ -163,7 +180,7 @@ def _gates(args: argparse.Namespace) -> bool:
     return words.isdisjoint(("all", "huawei", *VENDORS))
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def setting(text: str) -> tuple[str, Any]:
     """Parse one ``NAME=VALUE``."""
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():

@@ -26,7 +26,10 @@ _VENDOR_TITLES = {
 
 
 def render_list(
-    devices: Sequence[Device], memory: Memory | None, capacities: Sequence[Capacity] = ()
+    devices: Sequence[Device],
+    memory: Memory | None,
+    capacities: Sequence[Capacity] = (),
+    own: Sequence[Device] = (),
 ) -> str:
     """Return one line for each device, grouped by vendor.
 
@@ -34,18 +37,24 @@ def render_list(
         devices: What to list; each has ``memory`` if that is given.
         memory: Show this memory; None: the one that tiles are staged in.
         capacities: Named capacities to mention at the end.
+        own: The user's own devices, to list after the others.
     """
     lines: list[str] = []
-    for vendor, group in groupby(devices, lambda d: d.vendor):
-        shown = list(group)
-        pools = [d.main_pool if memory is None else d.pool(memory) for d in shown]
-        rows = [_row(d, pool) for d, pool in zip(shown, pools, strict=True)]
-        header = ("device", "arch", "bytes", "KiB", "of KiB", "cores")
-        lines += [f"{_VENDOR_TITLES[vendor]}: {_memory_title(pools)}"]
-        lines += [*_columns([header, *rows], right=(2, 3, 4)), ""]
+    for mine, of in ((False, devices), (True, own)):
+        for vendor, group in groupby(of, lambda d: d.vendor):
+            title = f"{_VENDOR_TITLES[vendor]}{', your own' if mine else ''}"
+            lines += [*_vendor_lines(title, list(group), memory), ""]
     for c in capacities:
         lines += [f"{c.name}: {_number(c.bytes)} B, a capacity for budget and footprint"]
     return "\n".join([*lines, "`tilefit devices h100`: one device and where its numbers come from"])
+
+
+def _vendor_lines(title: str, shown: Sequence[Device], memory: Memory | None) -> Iterable[str]:
+    pools = [d.main_pool if memory is None else d.pool(memory) for d in shown]
+    rows = [_row(d, pool) for d, pool in zip(shown, pools, strict=True)]
+    header = ("device", "arch", "bytes", "KiB", "of KiB", "cores")
+    yield f"{title}: {_memory_title(pools)}"
+    yield from columns([header, *rows], right=(2, 3, 4))
 
 
 def _memory_title(pools: Sequence[Pool]) -> str:
@@ -76,21 +85,21 @@ def _row(device: Device, pool: Pool) -> tuple[str, ...]:
 def render_one(device: Device) -> str:
     """Return the limits of one device, with the source and confidence of every number."""
     lines = [f"{device.name}   {device.title}"]
-    lines += _wrap("arch     ", f"{device.arch}, cores: {_cores(device)}")
+    lines += wrap("arch     ", f"{device.arch}, cores: {_cores(device)}")
     if device.aliases:
-        lines += _wrap("also     ", ", ".join(device.aliases))
+        lines += wrap("also     ", ", ".join(device.aliases))
     for toolchain, target in device.targets:
-        lines += _wrap("target   ", f"{toolchain} {target}")
+        lines += wrap("target   ", f"{toolchain} {target}")
     for toolchain, reason in device.no_target:
-        lines += _wrap("target   ", f"{toolchain} none: {reason}")
-    lines += ["", *_columns(_memory_rows(device), right=(1, 2, 3, 4))]
+        lines += wrap("target   ", f"{toolchain} none: {reason}")
+    lines += ["", *columns(_memory_rows(device), right=(1, 2, 3, 4))]
     for condition in device.conditions:
         size = f"{_number(condition.per_block_bytes)} B = {human(condition.per_block_bytes)}"
-        lines += _wrap("  ", f"{condition.memory}: {size} if {condition.when}")
+        lines += wrap("  ", f"{condition.memory}: {size} if {condition.when}")
     sources: dict[str, int] = {}
     lines += ["", *_fact_lines(device.facts, sources), "", "sources"]
     for source, number in sources.items():
-        lines += _wrap(f"  {number:>2}  ", source)
+        lines += wrap(f"  {number:>2}  ", source)
     return "\n".join(lines)
 
 
@@ -114,7 +123,7 @@ def _fact_lines(facts: Sequence[Fact], sources: dict[str, int]) -> Iterable[str]
     yield f"{'number':<{width}}  {'value':<{_VALUE_WIDTH}} confidence  source"
     for fact in facts:
         # textwrap never splits a value that fits: a long list goes on under its first line
-        first, *more = textwrap.wrap(_value(fact), _VALUE_WIDTH)
+        first, *more = textwrap.wrap(value_text(fact), _VALUE_WIDTH)
         numbers = ",".join(
             str(sources.setdefault(source, len(sources) + 1)) for source in fact.source.split("; ")
         )
@@ -126,7 +135,8 @@ def _fact_lines(facts: Sequence[Fact], sources: dict[str, int]) -> Iterable[str]
             )
 
 
-def _value(fact: Fact) -> str:
+def value_text(fact: Fact) -> str:
+    """Return a number as people read it, with its unit."""
     if fact.value is None:
         return "unknown" if fact.confidence == "unknown" else "none"
     if isinstance(fact.value, tuple):
@@ -151,13 +161,14 @@ def _number(value: int) -> str:
     return f"{value:,}"
 
 
-def _wrap(label: str, text: str) -> list[str]:
+def wrap(label: str, text: str) -> list[str]:
+    """Break a sentence into lines below a label."""
     import textwrap
 
     return textwrap.wrap(text, _WIDTH, initial_indent=label, subsequent_indent=" " * len(label))
 
 
-def _columns(rows: Iterable[tuple[str, ...]], right: Sequence[int]) -> list[str]:
+def columns(rows: Iterable[tuple[str, ...]], right: Sequence[int]) -> list[str]:
     """Align to the left, but the columns named in ``right``."""
     table = list(rows)
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]

@@ -91,7 +91,7 @@ def forward_shared_weights(heads=4, length=256, width=64, tile_q=64, tile_k=64, 
 
 @tilelang.jit
 def backward_keys(heads=2, length=128, width=64, tile_k=64, tile_q=32, num_stages=2, threads=128):
-    """One block a key tile; queries, their gradients and two row vectors stream past it."""
+    """The gradient of one key tile; queries, output gradients and two row vectors stream past."""
     scale = width**-0.5
 
     @T.prim_func
@@ -103,7 +103,6 @@ def backward_keys(heads=2, length=128, width=64, tile_k=64, tile_q=32, num_stage
         LogSum: T.Tensor((heads, length), "float32"),
         Delta: T.Tensor((heads, length), "float32"),
         dK: T.Tensor((heads, length, width), "float16"),
-        dV: T.Tensor((heads, length, width), "float16"),
     ):
         with T.Kernel(length // tile_k, heads, threads=threads) as (bx, head):
             k = T.alloc_shared((tile_k, width), "float16")
@@ -114,16 +113,12 @@ def backward_keys(heads=2, length=128, width=64, tile_k=64, tile_q=32, num_stage
             delta = T.alloc_shared((tile_q,), "float32")
             slope = T.alloc_shared((tile_k, tile_q), "float16")
             dk = T.alloc_shared((tile_k, width), "float16")
-            dv = T.alloc_shared((tile_k, width), "float16")
             score = T.alloc_fragment((tile_k, tile_q), "float32")
             back = T.alloc_fragment((tile_k, tile_q), "float32")
-            weight = T.alloc_fragment((tile_k, tile_q), "float16")
             dk_sum = T.alloc_fragment((tile_k, width), "float32")
-            dv_sum = T.alloc_fragment((tile_k, width), "float32")
             T.copy(K[head, bx * tile_k, 0], k)
             T.copy(V[head, bx * tile_k, 0], v)
             T.clear(dk_sum)
-            T.clear(dv_sum)
             for t in T.Pipelined(length // tile_q, num_stages=num_stages):
                 T.copy(Q[head, t * tile_q, 0], q)
                 T.copy(LogSum[head, t * tile_q], log_sum)
@@ -136,17 +131,13 @@ def backward_keys(heads=2, length=128, width=64, tile_k=64, tile_q=32, num_stage
                 T.gemm(
                     v, do, back, transpose_B=True, policy=T.GemmWarpPolicy.FullRow, clear_accum=True
                 )
-                T.copy(score, weight)
-                T.gemm(weight, do, dv_sum, policy=T.GemmWarpPolicy.FullRow)
                 T.copy(Delta[head, t * tile_q], delta)
                 for i, j in T.Parallel(tile_k, tile_q):
-                    weight[i, j] = score[i, j] * (back[i, j] - delta[j]) * scale
-                T.copy(weight, slope)
+                    score[i, j] *= (back[i, j] - delta[j]) * scale
+                T.copy(score, slope)
                 T.gemm(slope, q, dk_sum, policy=T.GemmWarpPolicy.FullRow)
             T.copy(dk_sum, dk)
             T.copy(dk, dK[head, bx * tile_k, 0])
-            T.copy(dv_sum, dv)
-            T.copy(dv, dV[head, bx * tile_k, 0])
 
     return gradients
 

@@ -39,8 +39,8 @@ def apart(M=256, N=256, K=256, rows=64, columns=64, depth=32, num_stages=2, firs
 
 
 @tilelang.jit
-def same_buffers(M=256, N=256, K=256, rows=64, columns=64, depth=32, num_stages=2):
-    """Two pipelined loops that fill the same pair of buffers."""
+def same_buffers(M=256, N=256, K=256, rows=64, columns=64, depth=32, num_stages=2, second=2):
+    """Two pipelined loops that fill the same pair of buffers; 0 stages make a loop plain."""
 
     @T.prim_func
     def sum_of_products(
@@ -60,7 +60,7 @@ def same_buffers(M=256, N=256, K=256, rows=64, columns=64, depth=32, num_stages=
                 T.copy(A[by * rows, k * depth], a)
                 T.copy(B[k * depth, bx * columns], b)
                 T.gemm(a, b, acc)
-            for k in T.Pipelined(K // depth, num_stages=num_stages):
+            for k in T.Pipelined(K // depth, num_stages=second):
                 T.copy(D[by * rows, k * depth], a)
                 T.copy(E[k * depth, bx * columns], b)
                 T.gemm(a, b, acc)

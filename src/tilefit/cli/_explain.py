@@ -1,0 +1,121 @@
+"""``tilefit explain``: a pasted error message in plain words."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilefit._errors import InputError
+from tilefit.cli._limit import print_json
+
+if TYPE_CHECKING:
+    from tilefit._device import Device
+    from tilefit._explain import Explanation
+    from tilefit._report import Report
+
+_NO_TEXT = "paste a message as an argument, name a file with --log, or pipe a log into `explain -`"
+_NO_DEVICE = "name a device for --kernel with -d: the text does not say which one it was"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument(
+        "words", nargs="*", metavar="TEXT", help="the message; - or nothing: standard input"
+    )
+    parser.add_argument("--log", metavar="FILE", help="read a log")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a tile parameter (BLOCK_M=128, num_stages=3, dtype=fp16): is there a formula that "
+        "gives the number? repeats; else the configuration that a log prints is used",
+    )
+    parser.add_argument(
+        "-d",
+        "--device",
+        metavar="DEVICE",
+        help="where it happened, for messages that do not give the limit",
+    )
+    parser.add_argument(
+        "--kernel",
+        metavar="FILE::KERNEL",
+        help="also plan this kernel, with the parameters of --set, and try smaller ones",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, sizes in bytes")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what is known; return 1 if nothing was recognised."""
+    from tilefit._device import device
+    from tilefit._explain import explain
+    from tilefit.cli._plan import setting
+    from tilefit.render._explain import explanation_dict, explanation_text
+
+    params = dict(setting(text) for text in args.set)
+    given = device(args.device) if args.device else None
+    answer = explain(_text(args), params, given)
+    report = _planned(args.kernel, params, given, answer) if args.kernel else None
+    if args.json:
+        plan = {} if report is None else {"plan": _plan_document(report)}
+        print_json({**explanation_dict(answer), **plan})
+    else:
+        sys.stdout.write(explanation_text(answer))
+        if report is not None:
+            _print_plan(report)
+    return 0 if answer.findings else 1
+
+
+def _text(args: argparse.Namespace) -> str:
+    if args.log is not None:
+        if args.words:
+            raise InputError("give a text or --log, not both")
+        path = Path(args.log)
+        try:
+            return decoded(path.read_bytes())
+        except OSError as error:
+            raise InputError(f"log {args.log!r}: {error.strerror}") from None
+    if args.words and args.words != ["-"]:
+        return " ".join(args.words)
+    if not args.words and sys.stdin.isatty():
+        raise InputError(_NO_TEXT)
+    binary = getattr(sys.stdin, "buffer", None)
+    return sys.stdin.read() if binary is None else decoded(binary.read())
+
+
+def decoded(data: bytes) -> str:
+    """Return a log as text: UTF-8, or UTF-16 as PowerShell writes it; what is neither, replaced."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("utf-8", errors="replace")
+
+
+def _planned(
+    kernel: str, params: dict[str, Any], given: Device | None, answer: Explanation
+) -> Report:
+    """Plan the kernel on the device that was named, or that the text leads to."""
+    from tilefit._analyze import plan_with
+
+    names = [name for finding in answer.findings for name in finding.devices]
+    if given is None and not names:
+        raise InputError(_NO_DEVICE)
+    return plan_with(kernel, given if given is not None else names[0], params)
+
+
+def _plan_document(report: Report) -> object:
+    import json
+
+    from tilefit.render import _json
+
+    return json.loads(_json.render(report))
+
+
+def _print_plan(report: Report) -> None:
+    from rich.console import Console
+
+    from tilefit.render import _text
+
+    sys.stdout.write("\n")
+    Console(highlight=False).print(_text.render(report), soft_wrap=True)
