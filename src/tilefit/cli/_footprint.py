@@ -11,7 +11,6 @@ from tilefit._limit import find_limit
 from tilefit.cli._limit import add_limit_arguments, device_argument, print_json
 from tilefit.cli._parser import positive
 
-
 TYPE_CHECKING = False  # typing itself is not imported
 if TYPE_CHECKING:
     from tilefit._device import Device
