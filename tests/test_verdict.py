@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -294,3 +295,24 @@ def test_the_verdict_is_its_worst_check_and_gives_its_reason(outcomes: tuple[str
         return
     first = ("shared", "threads", "grid.y")[outcomes.index(expected)]
     assert str(found.reason).startswith(first)
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "bytes_", "status"),
+    [
+        ("a100", "sm_80", 48 * 1024, Status.FITS),
+        ("a100", "sm_80", 48 * 1024 + 16, Status.DOES_NOT_FIT),  # ptxas stops at 0xc000
+        ("rtx-4090", "sm_89", 48 * 1024 + 16, Status.DOES_NOT_FIT),
+        ("h100", "sm_90a", 48 * 1024, Status.FITS),
+        ("h100", "sm_90a", 48 * 1024 + 16, Status.UNKNOWN),  # assembles; nobody launched one
+    ],
+)
+def test_a_static_part_cannot_opt_in_to_more_than_48_kib(
+    name: str, target: str, bytes_: int, status: Status
+) -> None:
+    one = replace(kernel(static_bytes=bytes_), target=target)
+    found = judge(one, place(one), device(name))
+    assert found.status is status
+    if status is not Status.FITS:
+        assert found.reason is not None
+        assert f"{bytes_:,}" in found.reason
