@@ -33,6 +33,7 @@ class Buffer:
         bytes: Size of all copies for one owner; None if symbolic.
         bytes_per_thread: For registers: what one thread holds after lowering.
         align_bytes: Alignment inside its arena, where known.
+        align_why: What asks for that alignment: a code of `tilefit._reasons.ALIGNMENTS`.
         offset: Byte offset inside its arena, where the compiler placed it.
         live: Live interval in program order, where known.
         line: Line in the source file, where known.
@@ -53,6 +54,7 @@ class Buffer:
     bytes: int | None = None
     bytes_per_thread: int | None = None
     align_bytes: int | None = None
+    align_why: str | None = None
     offset: int | None = None
     live: tuple[int, int] | None = None
     line: int | None = None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from tilefit._advice import advice
 from tilefit._built import built
 from tilefit._device import Device
 from tilefit._errors import RefusedError, UnknownNameError
@@ -238,6 +239,7 @@ class Planner:
             ladder=rungs,
             ladder_parameter=self._ladder_parameter(),
             tried=tried,
+            advice=advice(kernel, (*verdict.memories, *verdict.limits)),
             try_next=command,
             try_next_tried=compiled,
         )

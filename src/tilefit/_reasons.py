@@ -33,6 +33,18 @@ REASONS = {
     "alignment-gap": "bytes between buffers that alignment leaves free",
 }
 
+# TileLang records the alignment of TMA endpoints (tl.smem_alignment_map); the bytes name the
+# swizzle. What another descriptor (wgmma, tcgen05) reads is aligned to 1,024 B.
+ALIGNMENTS = {
+    "least": "16 B: nothing asks for more",
+    "tma": "128 B: an endpoint of a TMA copy, not swizzled",
+    "tma-swizzle-32": "256 B: an endpoint of a TMA copy with 32 B swizzle",
+    "tma-swizzle-64": "512 B: an endpoint of a TMA copy with 64 B swizzle",
+    "tma-swizzle-128": "1,024 B: an endpoint of a TMA copy with 128 B swizzle",
+    "descriptor": "1,024 B: a matrix instruction reads it through a descriptor",
+    "declared": "as the generated source declares it",
+}
+
 
 def page() -> str:
     """Return docs/reasons.md (write it with ``python -m tilefit._reasons > docs/reasons.md``)."""
@@ -44,6 +56,12 @@ def page() -> str:
         "| code | meaning |",
         "|---|---|",
         *(f"| `{code}` | {sentence} |" for code, sentence in REASONS.items()),
+        "",
+        "The codes of `align_why`:",
+        "",
+        "| code | meaning |",
+        "|---|---|",
+        *(f"| `{code}` | {sentence} |" for code, sentence in ALIGNMENTS.items()),
     ]
     return "\n".join(lines) + "\n"
 

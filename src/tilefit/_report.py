@@ -146,6 +146,7 @@ class Result:
         ladder: The values that were stepped through.
         ladder_parameter: The parameter that they are of.
         tried: Edits that were lowered.
+        advice: What an edit of the source could do; nothing of it was tried.
         try_next: Command to paste when it does not fit.
         try_next_tried: Whether what that command says was compiled here.
     """
@@ -173,6 +174,7 @@ class Result:
     ladder: tuple[Rung, ...] = ()
     ladder_parameter: str | None = None
     tried: tuple[Tried, ...] = ()
+    advice: tuple[str, ...] = ()
     try_next: str | None = None
     try_next_tried: bool = False
 

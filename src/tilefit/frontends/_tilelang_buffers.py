@@ -64,6 +64,7 @@ def buffers_of(
     aggressive = bool(configs.get(AGGRESSIVE_MERGE)) and not configs.get(DISABLE_REUSE)
     live = {found.var: found for found in live_buffers(before, aggressive=aggressive)}
     static_align = _static_aligns(source)
+    recorded = dict(dict(before.attrs or {}).get("tl.smem_alignment_map", {}))
     finished: dict[Buffer, None] = {}
     static_end = 0
     static_at: dict[Any, tuple[int, int]] = {}
@@ -78,14 +79,15 @@ def buffers_of(
     for number, (buffer, allocation) in enumerate(rows):
         if buffer.static:
             start, align = static_at[allocation]
-            buffer = replace(buffer, offset=start, align_bytes=align)
+            buffer = replace(buffer, offset=start, align_bytes=align, align_why="declared")
         elif buffer.memory in STAGING and allocation is not None:
             offset = 0 if allocation is alone else offsets.get(allocation.data)
             buffer = replace(buffer, offset=offset)
             if allocation.data in live:
                 one = live[allocation.data]
                 span = (one.start, one.end)
-                buffer = replace(buffer, align_bytes=one.align_bytes, live=span)
+                why = _align_why(one.align_bytes, recorded=one.name in recorded)
+                buffer = replace(buffer, align_bytes=one.align_bytes, align_why=why, live=span)
         # unrolled loops repeat the compiler's scratch registers: one row for equal ones
         scratch = buffer.origin == "compiler" and buffer.memory is Memory.REGISTERS
         if scratch and buffer in finished:
@@ -93,6 +95,14 @@ def buffers_of(
         key = buffer if buffer not in finished else replace(buffer, name=f"{buffer.name}#{number}")
         finished[key] = None
     return tuple(finished), static_end
+
+
+def _align_why(align_bytes: int, *, recorded: bool) -> str | None:
+    """Return the code that says what asks for an alignment."""
+    if not recorded:
+        return {16: "least", 1024: "descriptor"}.get(align_bytes)
+    swizzles = {256: "-swizzle-32", 512: "-swizzle-64", 1024: "-swizzle-128"}
+    return "least" if align_bytes == 16 else f"tma{swizzles.get(align_bytes, '')}"
 
 
 def _only_dynamic(lowered: list[Any]) -> Any:
@@ -220,8 +230,9 @@ def _origin(name: str, scope: str, tmem: Mapping[str, int]) -> str:
         return "tmem-address"
     if scope in ("shared.barrier", "shared.cluster_barrier"):
         return "barrier"
-    # the names that lowering gives: `workspace` (T.reduce across warps), `red_buf` (all-reduce)
-    if scope.startswith("shared") and name.startswith(("workspace", "red_buf")):
+    # the names that lowering gives: `workspace` (T.reduce across warps), `red_buf` and
+    # `red_result` (all-reduce)
+    if scope.startswith("shared") and name.startswith(("workspace", "red_")):
         return "reduce-workspace"
     return "compiler-scratch"
 

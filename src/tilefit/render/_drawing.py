@@ -22,7 +22,9 @@ def draw(buffers: Sequence[Buffer], total_bytes: int) -> list[str]:
         buffers: Those with an offset, a size and a live interval; others are left out.
         total_bytes: Size of the arena.
     """
-    placed = [b for b in buffers if b.offset is not None and b.bytes and b.live]
+    placed = [
+        b for b in buffers if b.offset is not None and b.bytes and b.live and b.live[0] < b.live[1]
+    ]
     if not placed or total_bytes <= 0:
         return []
     names = ascii_letters[26:] + ascii_letters[:26]
@@ -37,10 +39,8 @@ def draw(buffers: Sequence[Buffer], total_bytes: int) -> list[str]:
         cells = ["."] * WIDTH
         # the small ones last: they may have no more than a part of one cell
         for buffer in sorted(placed, key=lambda b: -(b.bytes or 0)):
-            live = buffer.live
-            if live is None or not (live[0] < end and start < live[1]):
-                continue
-            _fill(cells, buffer, total_bytes, letters[id(buffer)])
+            if _lives(buffer, start, end):
+                _fill(cells, buffer, total_bytes, letters[id(buffer)])
         lines.append(f"{start:>7} {''.join(cells)}")
     if len(steps) > len(shown):
         lines.append(f"{'':8}{len(shown)} of {len(steps)} stretches of the program are drawn")
@@ -50,26 +50,19 @@ def draw(buffers: Sequence[Buffer], total_bytes: int) -> list[str]:
 
 
 def _steps(placed: Sequence[Buffer]) -> list[tuple[int, int]]:
-    """Return the stretches between births and deaths, those with the same picture joined."""
+    """Return the stretches between births and deaths in which something lives."""
     marks = sorted({mark for b in placed if b.live for mark in b.live})
-    spans = list(pairwise(marks))
-    joined: list[tuple[int, int]] = []
-    last: frozenset[int] | None = None
-    for start, end in spans:
-        alive = frozenset(id(b) for b in placed if b.live and b.live[0] < end and start < b.live[1])
-        if joined and alive == last:
-            joined[-1] = (joined[-1][0], end)
-        elif alive:
-            joined.append((start, end))
-        last = alive
-    return joined
+    return [span for span in pairwise(marks) if any(_lives(b, *span) for b in placed)]
+
+
+def _lives(buffer: Buffer, start: int, end: int) -> bool:
+    return buffer.live is not None and buffer.live[0] < end and start < buffer.live[1]
 
 
 def _fill(cells: list[str], buffer: Buffer, total_bytes: int, letter: str) -> None:
     offset, size = buffer.offset or 0, buffer.bytes or 0
     left = offset * WIDTH // total_bytes
-    right = max(left + 1, -(-(offset + size) * WIDTH // total_bytes))
-    width = min(right, WIDTH) - left
+    width = -(-(offset + size) * WIDTH // total_bytes) - left  # a part of a cell is drawn whole
     text = letter * width
     label = f" {buffer.name} "
     if width >= len(label) + 4:

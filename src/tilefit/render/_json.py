@@ -109,6 +109,7 @@ def _result(result: Result) -> dict[str, Any]:
                 "bytes_per_thread": b.bytes_per_thread,
                 "offset": b.offset,
                 "align_bytes": b.align_bytes,
+                "align_why": b.align_why,
                 "live": list(b.live) if b.live else None,
                 "static": b.static,
                 "line": b.line,
@@ -144,6 +145,7 @@ def _result(result: Result) -> dict[str, Any]:
             _suggestion(one) for one in result.tried if one.outcome.status is Status.FITS
         ],
         "tried": len(result.tried),
+        "advice_untried": list(result.advice),
     }
 
 

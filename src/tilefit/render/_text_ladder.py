@@ -19,20 +19,24 @@ def render(result: Result) -> Iterable[Text]:
         if result.ladder:
             yield Text()
         yield from _tried(result)
+    for line in result.advice:
+        yield Text(folded(f"Advice, untried: {line}", 2))
     if result.try_next is not None:
         tried = "compiled here, fits" if result.try_next_tried else "what can be changed"
         yield Text.assemble((f"Next ({tried}):\n  ", "bold"), result.try_next)
 
 
 _CHANGE = 30  # an edit of more columns has a line of its own
-_HEADER = ("launch", "%", "by shared", "by regs", "blocks/SM", "in flight/SM", "")
 _ALWAYS = 3  # the value, its bytes and their share are there whatever came of it
 
 
 def _ladder(result: Result) -> Iterable[Text]:
     name = result.ladder_parameter or ""
     current = dict(result.params).get(name)
-    rows = [(name, *_HEADER), *(_rung(rung, current) for rung in result.ladder)]
+    core = next((rung.residency.core for rung in result.ladder if rung.residency), "SM")
+    per_core = (f"blocks/{core}", f"in flight/{core}")
+    header = (name, "launch", "%", "by shared", "by regs", *per_core, "")
+    rows = [header, *(_rung(rung, current) for rung in result.ladder)]
     full = [row for row in rows if len(row) == len(rows[0])]
     widths = [max(len(row[i]) for row in rows) for i in range(_ALWAYS)]
     widths += [max(len(row[i]) for row in full) for i in range(_ALWAYS, len(rows[0]) - 1)]
@@ -43,7 +47,7 @@ def _ladder(result: Result) -> Iterable[Text]:
         if len(line) > WIDTH:
             line = line[: WIDTH - 4] + " ..."
         yield Text(line, style="dim" if row is rows[0] else "")
-    yield Text("  blocks/SM: by shared memory alone, by registers alone, and what holds of both")
+    yield Text(f"  blocks/{core}: by shared memory alone, by registers alone, and by both")
 
 
 def _rung(rung: Rung, current: object) -> tuple[str, ...]:
@@ -89,7 +93,8 @@ def _tried(result: Result) -> Iterable[Text]:
         line = [f"  {change:<{widths[0]}}  {total:>{widths[1]}}  {words[0]}", *words[1:]]
         yield Text(spaced(line, widths[0] + 4))
     if missed:
-        yield Text(f"  {missed} other edit{'s' if missed > 1 else ''} did not fit or did not lower")
+        others = f"{missed} other edit{'s' if missed > 1 else ''}" if fitting else "none of them"
+        yield Text(f"  {others} did not fit or did not lower" if fitting else f"  {others} fits")
 
 
 def _edit(one: Tried, own: dict[str, object], result: Result) -> tuple[str, str, list[str]]:
@@ -113,7 +118,7 @@ def _costs(one: Tried, result: Result) -> list[str]:
     if before and after and before.blocks and after.blocks is not None:
         lost = before.blocks - after.blocks
         if lost > 0:
-            words.append(f"loses {lost} block{'s' if lost > 1 else ''}/SM")
+            words.append(f"loses {lost} block{'s' if lost > 1 else ''}/{after.core}")
     spills = max((k.spill_bytes or 0 for k in one.outcome.kernels), default=0)
     now = result.lowered.spill_bytes or 0 if result.lowered else 0
     if spills > now:
