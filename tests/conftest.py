@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 # marker -> the distribution that brings the toolchain
-TOOLCHAINS = {"tilelang": "tilelang", "cuda": "nvidia-cuda-nvcc"}
+TOOLCHAINS = {"tilelang": "tilelang", "cuda": "nvidia-cuda-nvcc", "triton": "triton"}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

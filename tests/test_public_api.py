@@ -13,6 +13,7 @@ import tilefit
 FUNCTIONS = (
     "budget",
     "device",
+    "explain",
     "footprint",
     "max_stages",
     "occupancy",
@@ -28,6 +29,11 @@ def call_twice(name: str, *arguments: object, **options: object) -> object:
     second = getattr(tilefit, name)(*arguments, **options)
     assert first == second
     return second
+
+
+def test_explain_twice():
+    text = "out of resource: shared memory, Required: 131072, Hardware limit: 101376."
+    assert call_twice("explain", text).findings[0].over_bytes == 131072 - 101376
 
 
 def test_footprint_twice():

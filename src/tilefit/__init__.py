@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         UnknownNameError,
         WorkerError,
     )
+    from tilefit._explain import Explanation, Finding, explain
     from tilefit._footprint import Footprint, footprint
     from tilefit._gemm import Budget, BudgetRow, budget, max_stages
     from tilefit._limit import Limit
@@ -31,6 +32,8 @@ __all__ = [
     "DType",
     "Device",
     "Evidence",
+    "Explanation",
+    "Finding",
     "Footprint",
     "InputError",
     "KernelError",
@@ -45,6 +48,7 @@ __all__ = [
     "WorkerError",
     "budget",
     "device",
+    "explain",
     "footprint",
     "max_stages",
     "occupancy",
@@ -65,6 +69,7 @@ _MODULES = {
         "UnknownNameError",
         "WorkerError",
     ),
+    "_explain": ("Explanation", "Finding", "explain"),
     "_footprint": ("Footprint", "footprint"),
     "_gemm": ("Budget", "BudgetRow", "budget", "max_stages"),
     "_limit": ("Limit",),

@@ -49,13 +49,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what is known; return 1 if nothing was recognised."""
-    from tilefit._device import device
     from tilefit._explain import explain
     from tilefit.cli._plan import setting
     from tilefit.render._explain import explanation_dict, explanation_text
 
     params = dict(setting(text) for text in args.set)
-    given = device(args.device) if args.device else None
+    given = _device(args.device) if args.device else None
     answer = explain(_text(args), params, given)
     report = _planned(args.kernel, params, given, answer) if args.kernel else None
     if args.json:
@@ -66,6 +65,15 @@ def run(args: argparse.Namespace) -> int:
         if report is not None:
             _print_plan(report)
     return 0 if answer.findings else 1
+
+
+def _device(spec: str) -> Device:
+    from tilefit._device import expand
+
+    devices = expand([spec])
+    if len(devices) != 1:
+        raise InputError(f"-d {spec} names {len(devices)} devices; name the one it happened on")
+    return devices[0]
 
 
 def _text(args: argparse.Namespace) -> str:
@@ -97,11 +105,15 @@ def _planned(
 ) -> Report:
     """Plan the kernel on the device that was named, or that the text leads to."""
     from tilefit._analyze import plan_with
+    from tilefit._device import device
 
     names = [name for finding in answer.findings for name in finding.devices]
     if given is None and not names:
         raise InputError(_NO_DEVICE)
-    return plan_with(kernel, given if given is not None else names[0], params)
+    if given is None:
+        found = [device(name) for name in names]
+        given = next((one for one in found if one.product), found[0])
+    return plan_with(kernel, given, params)
 
 
 def _plan_document(report: Report) -> object:
