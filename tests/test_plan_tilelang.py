@@ -348,8 +348,9 @@ def test_a_tmem_accumulator_takes_columns_and_12x_has_none(
     # a 128x128 fp32 accumulator: 128 lanes x 32 bit a column
     assert tensor["columns"] == 128
     assert tensor["limit_bytes"] == 512 * 128 * 4
-    _, result = one(capsys, file, "-d", "rtx-5090")
-    assert result["verdict"] in ("does-not-fit", "cannot-lower")
+    code, result = one(capsys, file, "-d", "rtx-5090")
+    assert (code, result["verdict"]) == (1, "cannot-lower")
+    assert result["reason"].startswith("this chip has no tensor memory")
 
 
 def test_a_kernel_object_of_this_process_gives_the_same_answer(root: Path) -> None:

@@ -14,7 +14,7 @@ from tilefit._device import Device
 from tilefit._errors import RefusedError, UnknownNameError
 from tilefit._kernel import Kernel, Listing
 from tilefit._ladder import ladder, parse_ladder, steps
-from tilefit._memory import Evidence, weakest
+from tilefit._memory import Evidence, Memory, weakest
 from tilefit._plan import place
 from tilefit._report import Result, Rung, Stages, Tried
 from tilefit._residency import residency, worst_residency
@@ -60,6 +60,14 @@ def why_unread(device: Device) -> str:
         f"plan reads TileLang kernels for NVIDIA and AMD, not for {device.vendor} yet: "
         "try `tilefit budget` or `tilefit footprint`"
     )
+
+
+def _why_refused(refusal: RefusedError, device: Device) -> str:
+    """Return the compiler's reason, led by the plain one where the chip lacks a memory."""
+    reason = str(refusal)
+    if "shared.tmem" in reason and not device.has(Memory.TENSOR):
+        return f"this chip has no tensor memory (TMEM), which the kernel allocates: {reason}"
+    return reason
 
 
 class Reader:
@@ -146,7 +154,9 @@ class Planner:
             kernels = read(self.params)
         except RefusedError as refusal:
             status = Status.CANNOT_LOWER
-            return [self._without_kernel(status, str(refusal), device, target, rungs)]
+            return [
+                self._without_kernel(status, _why_refused(refusal, device), device, target, rungs)
+            ]
         parameter, current = self._stage_parameter()
         stages = largest_stages(
             kernels,
