@@ -410,8 +410,8 @@ def test_the_table_numbers_the_reasons(plan: Plan) -> None:
     assert f"{-30 * KIB:,}" in lines[3]
     assert lines[4].split()[:9] == [*("v100", "sm_70"), *"-----", *("CANNOT", "LOWER")]
     assert "(2)" in lines[4]
-    assert "(1) rtx-5090: shared 132,096 B, limit 101,376 B: over by 30,720 B" in lines
-    assert "(2) v100: nobody recorded this" in lines
+    assert "(1) shared 132,096 B, limit 101,376 B: over by 30,720 B" in lines
+    assert "(2) nobody recorded this" in lines
     assert "1 of 3 fit." in lines
     assert lines[-1].strip() == f"tilefit plan {GEMM} -d rtx-5090 --set num_stages=3"
 

@@ -317,7 +317,7 @@ def test_a_buffer_that_the_compiler_left_without_a_place_is_told() -> None:
 
 
 def test_static_bytes_that_the_assembler_counts_otherwise_are_told() -> None:
-    """48 bytes are 1,024 where the dynamic array wants that alignment; then nothing is accounted."""
+    """48 bytes are 1,024 where the dynamic array wants that alignment; else there is no account."""
     value = kernel(
         buffer("mbarrier", 48, offset=0, static=True), static_bytes=48, align=1024, dynamic_bytes=0
     )
