@@ -222,6 +222,7 @@ class Planner:
         tried: tuple[Tried, ...],
     ) -> Result:
         uses = place(kernel)
+        helped = any(one.outcome.status is Status.FITS for one in tried)
         command, compiled = None, False
         if verdict.status is Status.DOES_NOT_FIT:
             command, compiled = self._next_command(device, stages, tried)
@@ -249,7 +250,7 @@ class Planner:
             ladder=rungs,
             ladder_parameter=self._ladder_parameter(),
             tried=tried,
-            advice=advice(kernel, (*verdict.memories, *verdict.limits)),
+            advice=() if helped else advice(kernel, (*verdict.memories, *verdict.limits)),
             try_next=command,
             try_next_tried=compiled,
         )
