@@ -92,7 +92,8 @@ def test_the_table_has_a_row_each_and_the_stages_that_fit_everywhere(
     assert any(
         line.endswith(f"Stages that fit everywhere: {64 * 1024 // STAGE_BYTES}") for line in lines
     )
-    assert max(map(len, lines)) <= 80
+    # a command to paste is never broken, however long its path
+    assert max(len(line) for line in lines if not line.startswith("  tilefit")) <= 80
 
 
 def test_csv_and_markdown_say_the_same(gemm: str, capsys: pytest.CaptureFixture[str]) -> None:
