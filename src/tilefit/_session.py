@@ -31,6 +31,7 @@ from tilefit._errors import (
     WorkerError,
 )
 from tilefit._kernel import Kernel, Listing
+from tilefit.frontends._protocol import Ran, Unbuilt
 
 if TYPE_CHECKING:
     import psutil
@@ -108,6 +109,7 @@ class Session:
                 os.close(fd)
         self._tail = _Tail(self._process)
         self.listings: tuple[Listing, ...] = ()
+        self._executed = False
         self.toolchain = ""
         self.version = ""
 
@@ -122,18 +124,58 @@ class Session:
     ) -> None:
         self.close()
 
-    def load(self) -> tuple[Listing, ...]:
+    def load(self, device_facts: Mapping[str, Any] | None = None) -> tuple[Listing, ...]:
         """Execute the file and return the kernels that it offers.
+
+        Args:
+            device_facts: The device that user code is told of (see `_device_facts.facts_of`);
+                without it, code that asks for a device finds none.
 
         Raises:
             ToolchainError: The toolchain is not installed.
             KernelError: The file raised.
             WorkerError: It hung, crashed or used too much.
         """
-        answer = self._ask({"op": "load", "file": str(self.path)})
+        facts = None if device_facts is None else dict(device_facts)
+        self._execute({"op": "load", "file": str(self.path), "device": facts})
+        return self.listings
+
+    def run(self, device_facts: Mapping[str, Any]) -> Ran:
+        """Run the file's own main, compiling nothing, and return the kernels that it compiled.
+
+        Main is ended in time for an answer; what it compiled until then counts. Called again, as
+        for another device, the file runs again in a fresh process.
+
+        Args:
+            device_facts: The device that user code is told of (see `_device_facts.facts_of`).
+
+        Raises:
+            ToolchainError: The toolchain is not installed.
+            WorkerError: It crashed or used too much.
+        """
+        answer = self._execute(
+            {
+                **{"op": "run", "file": str(self.path), "device": dict(device_facts)},
+                # the clock is the machine's: the worker may still have to import its toolchain
+                "deadline": time.monotonic() + self.limits.seconds,
+            }
+        )
+        return Ran(
+            kernels=self.listings,
+            unbuilt=tuple(Unbuilt(**item) for item in answer["unbuilt"]),
+            ended=answer["ended"],
+            stubbed=tuple(answer["stubbed"]),
+        )
+
+    def _execute(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Have a fresh fork execute the file; the one before, if there is one, ends."""
+        if self._executed:
+            self._ask({"op": "done"})
+        self._executed = True
+        answer = self._ask(request)
         self.toolchain, self.version = answer["toolchain"], answer["version"]
         self.listings = tuple(Listing.from_dict(item) for item in answer["kernels"])
-        return self.listings
+        return answer
 
     def read(
         self,

@@ -4,7 +4,9 @@
 another, never on standard output, which belongs to the user's code. Every request has an
 ``id``; its answer carries the same one::
 
-    {"op": "load", "file": PATH}            -> {"kernels": [...], "toolchain": ..., "version": ...}
+    {"op": "load", "file": PATH, "device"}  -> {"kernels": [...], "toolchain": ..., "version": ...}
+    {"op": "run", "file": PATH, "device", "deadline"}
+        -> as "load", and {"unbuilt": [...], "ended": ..., "stubbed": [...]}
     {"op": "read", "kernel", "params", "target", ...} -> {"kernels": [Kernel...]}
     {"op": "done"}                          ends the fork that serves the file
 
@@ -23,6 +25,7 @@ import os
 import resource
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -45,10 +48,17 @@ def main(request_fd: int, answer_fd: int, frontend: Frontend, memory_bytes: int)
         os.set_inheritable(fd, False)
     requests = os.fdopen(request_fd, "rb", buffering=0)
     version: str | None = None
+    prepared = False
     while line := requests.readline():
         request = json.loads(line)
+        if request["op"] == "done":  # its fork has died already
+            _answer(answer_fd, request["id"])
+            continue
         try:
             version = version or frontend.version()
+            if request["op"] == "run" and not prepared:
+                frontend.prepare_run()
+                prepared = True
         except TilefitError as error:
             _answer(answer_fd, request["id"], error="toolchain", message=str(error))
             continue
@@ -80,7 +90,15 @@ def _serve_file(
                 _answer(answer_fd, request["id"])
                 _leave()
             if source is None:
-                source = frontend.load(path)
+                more: dict[str, Any] = {}
+                if request["op"] == "run":
+                    left = max(0.0, request["deadline"] - time.monotonic())
+                    run = frontend.run(path, request["device"], left)
+                    more["unbuilt"] = [_plain(one) for one in run.unbuilt]
+                    more |= {"ended": run.ended, "stubbed": run.stubbed}
+                    source = run
+                else:
+                    source = frontend.load(path, request.get("device"))
                 found = [_plain(k) for k in source.kernels()]
                 _answer(
                     answer_fd,
@@ -88,6 +106,7 @@ def _serve_file(
                     kernels=found,
                     toolchain=frontend.name,
                     version=frontend.version(),
+                    **more,
                 )
             else:
                 params = {k: ast.literal_eval(v) for k, v in request["params"].items()}
@@ -126,10 +145,10 @@ def _answer(answer_fd: int, request_id: int | None, **content: Any) -> None:
         data = data[os.write(answer_fd, data) :]
 
 
-def _plain(listing: Any) -> dict[str, Any]:
+def _plain(value: Any) -> dict[str, Any]:
     from dataclasses import asdict
 
-    return asdict(listing)
+    return asdict(value)
 
 
 def _how_it_ended(status: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,6 +43,72 @@ class Source(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unbuilt:
+    """A kernel that a file's main asked for and that could not be built.
+
+    Attributes:
+        kernel: Its name.
+        refused: True if its author says that it is for another device.
+        reason: Why, in one line.
+    """
+
+    kernel: str
+    refused: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What running a file's main showed.
+
+    Attributes:
+        kernels: The kernels that it compiled; where it compiled none, those of the file that
+            need no value.
+        unbuilt: Kernels that it asked for and that could not be built.
+        ended: What ended main early, in one line; None if it came to its end.
+        stubbed: Packages that are not installed and were stood in for.
+    """
+
+    kernels: tuple[Listing, ...]
+    unbuilt: tuple[Unbuilt, ...]
+    ended: str | None
+    stubbed: tuple[str, ...]
+
+    @property
+    def seen(self) -> int:
+        """How many kernels there are to account for: planned, refused or failed."""
+        return len(self.kernels) + len(self.unbuilt)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """What went wrong, one line each: kernels that were not built, and what ended main."""
+        lines = [f"{one.kernel}: {one.reason}" for one in self.unbuilt]
+        return (*lines, *([self.ended] if self.ended else []))
+
+
+class Run(Source, Protocol):
+    """A user's file whose main was run with compilation intercepted.
+
+    Its kernels are those that main compiled, also before something ended it.
+    """
+
+    @property
+    def unbuilt(self) -> tuple[Unbuilt, ...]:
+        """Kernels that could not be built: they were seen and have no plan."""
+        ...
+
+    @property
+    def ended(self) -> str | None:
+        """What ended main early, in one line; None if it came to its end."""
+        ...
+
+    @property
+    def stubbed(self) -> tuple[str, ...]:
+        """Packages that are not installed and were stood in for."""
+        ...
+
+
 class Frontend(Protocol):
     """One toolchain."""
 
@@ -55,10 +122,29 @@ class Frontend(Protocol):
         """
         ...
 
-    def load(self, path: Path) -> Source:
+    def load(self, path: Path, device_facts: Mapping[str, Any] | None = None) -> Source:
         """Execute the user's file.
+
+        Args:
+            path: The file.
+            device_facts: The device that user code is told of (see `_device_facts.facts_of`);
+                None leaves the process as it is, so that code which asks for one fails.
 
         Raises:
             KernelError: The file raised; the message names its line.
+        """
+        ...
+
+    def prepare_run(self) -> None:
+        """Import what `run` needs, once, before the process forks."""
+        ...
+
+    def run(self, path: Path, device_facts: Mapping[str, Any], seconds: float) -> Run:
+        """Run the user's file as ``python FILE`` would, compiling nothing.
+
+        Args:
+            path: The file.
+            device_facts: The device that user code is told of.
+            seconds: Time after which main is ended; what it compiled until then counts.
         """
         ...

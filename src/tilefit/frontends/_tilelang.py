@@ -1,27 +1,31 @@
-"""TileLang: find the kernels of a file, build their PrimFuncs, lower them.
+"""TileLang: the kernels of a file or of this process.
 
 Runs in the child process, or in the caller's own for a kernel object that it already holds.
-What lowering produced is read in `_tilelang_ir`.
+Kernels are found in `_tilelang_find`, built in `_tilelang_factory`, lowered in `_tilelang_lower`;
+`_tilelang_run` runs a file's own main instead.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tilefit._errors import (
-    InputError,
-    KernelError,
-    RefusedError,
-    ToolchainError,
-    UnknownNameError,
-)
+from tilefit._errors import InputError, ToolchainError, UnknownNameError
 from tilefit._kernel import Kernel, Listing
-from tilefit.frontends._tilelang_build import nvcc_flags
-from tilefit.frontends._tilelang_find import kernel_style, listing, match_dtype_objects
-from tilefit.frontends._user_code import describe, load_module, one_line
+from tilefit.frontends._tilelang_factory import build
+from tilefit.frontends._tilelang_find import kernel_style, kernels_among, listing
+from tilefit.frontends._tilelang_lower import lower_built, tvm_target
+from tilefit.frontends._user_code import load_module, one_line
+
+if TYPE_CHECKING:
+    from tilefit.frontends._tilelang_run import TileLangRun
+    from tilefit.frontends._tilelang_run_sandbox import Sandbox
+
+
+__all__ = ["TileLangFrontend", "TileLangSource", "tvm_target"]
 
 
 class TileLangFrontend:
@@ -47,16 +51,34 @@ class TileLangFrontend:
             raise ToolchainError(f"importing TileLang failed: {one_line(str(error))}") from error
         return str(tilelang.__version__).split("+")[0]
 
-    def load(self, path: Path) -> TileLangSource:
+    def load(self, path: Path, device_facts: Mapping[str, Any] | None = None) -> TileLangSource:
         """Execute a file; see `Frontend.load`."""
         version = self.version()
-        module = load_module(path)
-        found = {
-            name: value
-            for name, value in vars(module).items()
-            if not name.startswith("__") and kernel_style(value, module.__name__)
-        }
-        return TileLangSource(path, found, version)
+        if device_facts is None:
+            module = load_module(path)
+            return TileLangSource(path, kernels_among(vars(module), module.__name__), version)
+        from tilefit.frontends._tilelang_run_sandbox import Sandbox
+
+        sandbox = Sandbox(path, device_facts)
+        with sandbox:
+            module = load_module(path)
+        found = kernels_among(vars(module), module.__name__)
+        return TileLangSource(path, found, version, sandbox)
+
+    def prepare_run(self) -> None:
+        """Import what `run` needs; see `Frontend.prepare_run`."""
+        from tilefit.frontends._tilelang_run import prepare
+
+        try:
+            prepare()
+        except Exception as error:
+            raise ToolchainError(f"importing torch failed: {one_line(str(error))}") from error
+
+    def run(self, path: Path, device_facts: Mapping[str, Any], seconds: float) -> TileLangRun:
+        """Run a file's main; see `Frontend.run`."""
+        from tilefit.frontends._tilelang_run import run
+
+        return run(path, device_facts, seconds, self.version())
 
     def wrap(self, kernel: Any) -> TileLangSource:
         """Return a source that offers one kernel object of the running process.
@@ -81,10 +103,13 @@ class TileLangFrontend:
 class TileLangSource:
     """Some kernels: those of one executed file, or one object."""
 
-    def __init__(self, path: Path, found: Mapping[str, Any], version: str) -> None:
+    def __init__(
+        self, path: Path, found: Mapping[str, Any], version: str, sandbox: Sandbox | None = None
+    ) -> None:
         self.path = path
         self.version = version
         self._found = dict(found)
+        self._sandbox = sandbox
 
     def kernels(self) -> tuple[Listing, ...]:
         """List the kernels in the order in which the file defines them."""
@@ -109,167 +134,21 @@ class TileLangSource:
         known = self._listing(kernel).parameters
         names = [p.name for p in known]
         given = {k: v for k, v in params.items() if k in names}
-        # what the factory does not take may be a size that is open until run time
-        sizes = {k: v for k, v in params.items() if k not in names}
         missing = [p.name for p in known if p.required and p.name not in given]
         if missing:
             add = " ".join(f"--set {name}=VALUE" for name in missing)
             raise InputError(f"{kernel} needs a value for {', '.join(missing)}: add {add}")
-        prim_func, configs, flags = self._build(self._found[kernel], dict(given), target)
-        open_sizes = _open_sizes(prim_func)
-        for name, value in sizes.items():
-            if name not in open_sizes:
-                raise UnknownNameError(f"parameter of {kernel}", name, [*names, *open_sizes])
-            if not isinstance(value, int):
-                raise InputError(f"--set {name}={value!r}: a size is a whole number")
-        defaults = {p.name: p.default for p in known if not p.required}
-        return lower(
-            prim_func,
+        context = self._sandbox.aimed_at(target) if self._sandbox else nullcontext()
+        with context, tvm_target(target):
+            built = build(self._found[kernel], given, kernel, self.path)
+        return lower_built(
+            built,
             name=kernel,
-            params={**defaults, **params},
-            sizes=sizes,
+            known={p.name: p.default for p in known if not p.required},
+            names=names,
+            params=params,
             target=target,
             version=self.version,
-            pass_configs={**configs, **(pass_configs or {})},
-            compile_flags=flags,
+            pass_configs=pass_configs,
             want_build=want_build,
         )
-
-    def _build(
-        self, value: Any, params: dict[str, Any], target: str
-    ) -> tuple[Any, dict[str, Any], list[str]]:
-        """Return the PrimFunc, and the pass configs and compiler flags of its author."""
-        from tilelang import tvm
-
-        prim_func_type = tvm.tirx.PrimFunc
-        built = value
-        if not isinstance(value, prim_func_type):
-            match_dtype_objects(value, params)
-            try:
-                with tvm_target(target):
-                    built = value.get_tir(**params) if _is_jit(value) else value(**params)
-                    if _is_jit(built):  # a plain factory around a jit object
-                        value, built = built, built.get_tir()
-            except (Exception, SystemExit) as error:
-                raise KernelError(describe(error, self.path)) from error
-        if not isinstance(built, prim_func_type):
-            raise KernelError(
-                f"{self.path.name}: calling it gave a {type(built).__name__}, not a TileLang kernel"
-            )
-        attrs = dict(built.attrs or {})
-        configs = {
-            **dict(attrs.get("tilelang_pass_configs", {})),
-            **(getattr(value, "pass_configs", None) or {}),
-        }
-        own = getattr(value, "compile_flags", None) or []
-        flags = [
-            *attrs.get("tilelang_compile_flags", []),
-            *([own] if isinstance(own, str) else own),
-        ]
-        return built, configs, [str(flag) for flag in flags]
-
-
-def _is_jit(value: Any) -> bool:
-    return hasattr(value, "get_tir")
-
-
-def lower(
-    prim_func: Any,
-    *,
-    name: str,
-    params: Mapping[str, Any],
-    sizes: Mapping[str, int],
-    target: str,
-    version: str,
-    pass_configs: Mapping[str, Any],
-    compile_flags: Sequence[str] = (),
-    want_build: bool = False,
-) -> tuple[Kernel, ...]:
-    """Lower a PrimFunc through TileLang's own pipeline and read what came out.
-
-    Args:
-        prim_func: The kernel.
-        name: What the user calls it.
-        params: Its parameters, for the record.
-        sizes: Values for sizes that the PrimFunc leaves open.
-        target: ``sm_90a`` ...
-        version: TileLang's version, for the record.
-        pass_configs: The author's pass configs.
-        compile_flags: The author's flags for the device compiler.
-        want_build: Whether what it takes to assemble it is kept.
-
-    Raises:
-        RefusedError: The compiler refused.
-    """
-    import tilelang
-    from tilelang import tvm
-
-    from tilefit.frontends._tilelang_ir import Capture, kernels_of
-
-    capture = Capture()
-    configs = {str(getattr(key, "value", key)): value for key, value in pass_configs.items()}
-    with (
-        tvm_target(target) as lowered_for,
-        tvm.transform.PassContext(
-            opt_level=3, config=configs, instruments=[capture.instrument(tvm)]
-        ),
-    ):
-        try:
-            artifact = tilelang.lower(prim_func, target=lowered_for)
-        except Exception as error:
-            raise RefusedError(refusal(error)) from error
-    return kernels_of(
-        prim_func,
-        capture,
-        artifact,
-        name=name,
-        params=params,
-        sizes=sizes,
-        target=target,
-        version=version,
-        configs=configs,
-        build_flags=nvcc_flags(configs, compile_flags) if want_build else None,
-    )
-
-
-def tvm_target(target: str) -> Any:
-    """Return the TVM target object for ``sm_90a``, ``gfx942`` or ``ascend``."""
-    from tilelang import tvm
-
-    if target.startswith("sm_"):
-        return tvm.target.Target({"kind": "cuda", "arch": target})
-    if target.startswith("gfx"):
-        return tvm.target.Target({"kind": "hip", "mcpu": target})
-    return tvm.target.Target({"kind": target})
-
-
-def refusal(error: BaseException) -> str:
-    """Return the compiler's reason in one line, without its stack."""
-    text = str(error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    for line in lines:
-        if "Check failed:" in line:
-            text = line.split("Check failed:", 1)[1]
-            break
-    if ") is false: " in text:
-        text = text.split(") is false: ", 1)[1]
-    return one_line(text, limit=300) or type(error).__name__
-
-
-def _open_sizes(prim_func: Any) -> list[str]:
-    """Return the names of the sizes that a PrimFunc leaves open until run time."""
-    from tvm.tirx.stmt_functor import post_order_visit
-
-    names: dict[str, None] = {}
-
-    def visit(node: Any) -> None:
-        if type(node).__name__ in ("Var", "SizeVar"):
-            names[str(node.name)] = None
-
-    for buffer in prim_func.buffer_map.values():
-        for extent in (*buffer.shape, *(buffer.strides or ())):
-            post_order_visit(extent, visit)
-    for parameter in prim_func.params:
-        if parameter not in prim_func.buffer_map:
-            names[str(parameter.name)] = None
-    return list(names)

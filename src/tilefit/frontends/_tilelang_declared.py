@@ -112,7 +112,8 @@ def dim(value: Any, sizes: Sizes | None = None) -> Dim:
             return int(value)
         except (TypeError, ValueError):
             pass
-    return str(value)
+    # twice: the name of a variable comes as TVM's own kind of str, which crashes when it is copied
+    return str(str(value))
 
 
 def _fill_in(expression: Any, sizes: Sizes) -> Any:

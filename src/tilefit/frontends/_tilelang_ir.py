@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any
 
 from tilefit._kernel import Build, Kernel
@@ -46,6 +47,21 @@ class Capture:
         """The module in which every buffer has its offset."""
         return self.modules.get(f"after {MERGE_PASS}")
 
+    def artifact(self) -> Any:
+        """Return the device functions of a lowering that failed after it laid out memory.
+
+        None if it failed before. There is no generated source.
+        """
+        module = self.modules.get("launched")
+        if module is None:
+            return None
+        functions = {
+            symbol: function
+            for symbol, function in module.functions.items()
+            if "tirx.kernel_launch_params" in dict(function.attrs or {})
+        }
+        return SimpleNamespace(kernel_source="", device_mod=SimpleNamespace(functions=functions))
+
     def instrument(self, tvm: Any) -> Any:
         """Return a TVM pass instrument that fills this capture."""
         modules = self.modules
@@ -59,6 +75,8 @@ class Capture:
             def run_after_pass(self, module: Any, info: Any) -> None:
                 if info.name in _WATCHED:
                     modules[f"after {info.name}"] = module
+                if info.name.endswith("LowerDeviceKernelLaunch"):
+                    modules["launched"] = module
 
         return _Around()
 

@@ -1,0 +1,164 @@
+"""What was read before: SQLite in the user's cache folder, written by the parent process only.
+
+A row belongs to a question: file, kernel, parameters, target, interpreter, compiler options and
+the environment variables that steer the toolchain. It holds the answer and the hash of every file
+that the answer depends on: each module that the child loaded outside installed packages, and the
+metadata of the toolchain. A row counts only while all of them still hash to the same; so an edit
+of a helper two folders away, or another version of the toolchain, misses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+_SCHEMA = 1
+_STEERING = ("TL_", "TILELANG_", "TRITON_", "CUDA_HOME", "CUDA_PATH")
+MOST_BYTES = 256 * 2**20
+_WAIT_SECONDS = 10.0
+
+
+class Store:
+    """The cache of readings; every trouble with its file makes it empty, never an error."""
+
+    def __init__(self, folder: Path | None = None, *, most_bytes: int = MOST_BYTES) -> None:
+        self.path = (folder or default_folder()) / f"readings-{_SCHEMA}.sqlite"
+        self.most_bytes = most_bytes
+        self._hashes: dict[str, tuple[tuple[int, int], str]] = {}
+        self._connection = self._open()
+
+    def get(self, question: str) -> Any | None:
+        """Return the answer to a question; None if there is none that still holds."""
+        if self._connection is None:
+            return None
+        with suppress(sqlite3.Error, ValueError, KeyError, TypeError):
+            row = self._connection.execute(
+                "SELECT depends, answer, digest FROM reading WHERE question = ?", (question,)
+            ).fetchone()
+            if row is None or _digest(row[0] + row[1]) != row[2]:
+                return None
+            depends: dict[str, str] = json.loads(row[0])
+            if all(self._hash(path) == known for path, known in depends.items()):
+                return json.loads(row[1])
+        return None
+
+    def put(self, question: str, depends_on: Sequence[str], answer: Any) -> None:
+        """Keep an answer together with the files that it depends on."""
+        if self._connection is None:
+            return
+        hashes = {path: self._hash(path) for path in depends_on}
+        if any(value is None for value in hashes.values()):
+            return
+        depends, text = json.dumps(hashes), json.dumps(answer)
+        row = (question, depends, text, _digest(depends + text), time.time(), len(depends + text))
+        with suppress(sqlite3.Error):
+            with self._connection:
+                self._connection.execute("INSERT OR REPLACE INTO reading VALUES (?,?,?,?,?,?)", row)
+            self._prune()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _open(self) -> sqlite3.Connection | None:
+        for _ in range(2):
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                connection = sqlite3.connect(
+                    self.path, timeout=_WAIT_SECONDS, check_same_thread=False
+                )
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=NORMAL")
+                with connection:
+                    connection.execute(
+                        "CREATE TABLE IF NOT EXISTS reading (question TEXT PRIMARY KEY, "
+                        "depends TEXT, answer TEXT, digest TEXT, kept REAL, size INTEGER)"
+                    )
+                return connection
+            except sqlite3.OperationalError:
+                return None  # locked for long, or a folder that cannot be written
+            except sqlite3.DatabaseError:
+                # not a database any more: start over
+                for suffix in ("", "-wal", "-shm"):
+                    with suppress(OSError):
+                        Path(f"{self.path}{suffix}").unlink()
+            except OSError:
+                return None
+        return None
+
+    def _prune(self) -> None:
+        """Drop the oldest rows while there are too many bytes."""
+        assert self._connection is not None
+        (total,) = self._connection.execute("SELECT COALESCE(SUM(size), 0) FROM reading").fetchone()
+        if total <= self.most_bytes:
+            return
+        with self._connection:
+            rows = self._connection.execute("SELECT question, size FROM reading ORDER BY kept")
+            for question, size in rows.fetchall():
+                if total <= self.most_bytes // 2:
+                    break
+                self._connection.execute("DELETE FROM reading WHERE question = ?", (question,))
+                total -= size
+
+    def _hash(self, path: str) -> str | None:
+        """Return the hash of a file's content, read once while its size and time stay the same."""
+        try:
+            found = Path(path).stat()
+            stamp = (found.st_mtime_ns, found.st_size)
+            if path not in self._hashes or self._hashes[path][0] != stamp:
+                content = Path(path).read_bytes()
+                self._hashes[path] = (stamp, hashlib.sha256(content).hexdigest())
+        except OSError:
+            return None
+        return self._hashes[path][1]
+
+
+def question_of(
+    *,
+    file: Path,
+    what: str,
+    params: Mapping[str, Any],
+    target: str,
+    python: str,
+    options: Mapping[str, Any],
+) -> str:
+    """Return the key of a question; steering environment variables are part of it."""
+    steering = {k: v for k, v in os.environ.items() if k.startswith(_STEERING)}
+    parts = {
+        "file": str(file.resolve()),
+        "what": what,
+        "params": sorted((name, repr(value)) for name, value in params.items()),
+        "target": target,
+        "python": os.path.realpath(python),
+        "options": sorted((name, repr(value)) for name, value in options.items()),
+        "environment": sorted(steering.items()),
+        "code": _own_code(),
+    }
+    return _digest(json.dumps(parts, sort_keys=True))
+
+
+def default_folder() -> Path:
+    """Return the user's cache folder for tilefit."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("tilefit")
+
+
+def _own_code() -> str:
+    """Return what identifies our own reading of kernels: size and time of its modules."""
+    folder = Path(__file__).parent
+    modules = [*folder.glob("frontends/*.py"), folder / "_kernel.py", folder / "worker.py"]
+    stamps = [(m.name, m.stat().st_size, m.stat().st_mtime_ns) for m in sorted(modules)]
+    return _digest(repr(stamps))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,178 @@
+"""The buffers of a traced kernel: memory, copies by the declared rule, bytes, what is missing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tilefit._dtype import parse_dtype
+from tilefit._errors import InputError, RefusedError
+from tilefit._kernel import Buffer, Dim
+from tilefit._memory import TMEM_COLUMN_BYTES, Evidence, Memory, Owner
+from tilefit._scopes import memory_of
+from tilefit.frontends._source_ops import number
+from tilefit.frontends._source_trace import TracedLoop
+from tilefit.frontends._source_unknown import names_of, written
+from tilefit.frontends._source_values import Tile, Unknown, Value
+
+_STAGING = (Memory.SHARED, Memory.LDS, Memory.THREADGROUP)
+# columns of tensor memory are handed out in powers of two from here (PTX ISA, tcgen05.alloc)
+_LEAST_COLUMNS = 32
+
+
+class Missing:
+    """What is not known, and which ``--set`` would supply it."""
+
+    def __init__(self) -> None:
+        self._needs: dict[tuple[tuple[str, ...], str], dict[str, None]] = {}
+
+    def note(self, item: str, *values: Value) -> None:
+        """Note that an item needs what its values need."""
+        names = names_of(*values)
+        text = "" if names else ", ".join(dict.fromkeys(written(value) for value in values))
+        self._needs.setdefault((names, text), {})[item] = None
+
+    def lines(self) -> tuple[str, ...]:
+        """Return a line for each set of missing names."""
+        return tuple(self._line(*need, items) for need, items in self._needs.items())
+
+    @staticmethod
+    def _line(names: tuple[str, ...], text: str, items: dict[str, None]) -> str:
+        what = ", ".join(items)
+        if not names:
+            return f"{what}: the source alone does not say: {text}"
+        flags = " ".join(f"--set {name}=VALUE" for name in names)
+        return f"{what}: not known without {', '.join(names)}: add {flags}"
+
+
+def product(value: Value) -> int | None:
+    """Return the product of one extent or several, None if one is not known."""
+    items = value if isinstance(value, (list, tuple)) else [value]
+    numbers = [n for n in (number(item) for item in items) if isinstance(n, int)]
+    return math.prod(numbers) if len(numbers) == len(items) else None
+
+
+def dim(value: Value) -> Dim:
+    """Return an extent as an integer, or as text."""
+    value = number(value)
+    return int(value) if isinstance(value, int) else written(value)
+
+
+def buffer_of(tile: Tile, loops: Sequence[TracedLoop], vendor: str, missing: Missing) -> Buffer:
+    """Return what a tile declares.
+
+    Args:
+        tile: The tile.
+        loops: The loops of its launch.
+        vendor: Whose chip the target is.
+        missing: Where to note what is not known.
+
+    Raises:
+        RefusedError: The vendor's chips have no such scope.
+    """
+    label = tile.name or f"the buffer of line {tile.line}"
+    memory = _memory(tile, vendor)
+    copies, why = _copies(tile, loops, memory)
+    if copies is None:
+        missing.note(f"copies of {label}", *_stages_of(tile, loops))
+    if tile.doubt is not None:
+        missing.note(f"whether {label} is allocated", tile.doubt)
+        copies, why = None, None
+    _note_what_is_open(tile, label, missing)
+    one_copy = _bytes(tile, memory)
+    size = None if one_copy is None or copies is None else one_copy * copies
+    fragment = tile.scope == "local.fragment"
+    of_a_thread = memory is Memory.REGISTERS and not fragment
+    return Buffer(
+        name=tile.name,
+        scope=written(tile.scope),
+        memory=memory,
+        # written in the shape of the block's tile
+        owner=Owner.BLOCK if fragment and vendor != "ascend" else tile.row.owner,
+        shape=() if isinstance(tile.shape, Unknown) else tuple(dim(d) for d in tile.shape),
+        dtype=written(tile.dtype),
+        copies=copies,
+        why=why,
+        detail=f"T.Pipelined stages={copies}" if copies is not None and copies > 1 else None,
+        bytes=size,
+        bytes_per_thread=size if of_a_thread else None,
+        line=tile.line,
+        static=memory in _STAGING and tile.scope != "shared.dyn",
+        evidence=Evidence.DECLARED,
+    )
+
+
+def _note_what_is_open(tile: Tile, label: str, missing: Missing) -> None:
+    parts = [tile.dtype, tile.scope]
+    parts += [tile.shape] if isinstance(tile.shape, Unknown) else tile.shape
+    needed = [p for p in parts if not isinstance(number(p), (int, str))]
+    if needed:
+        missing.note(label, *needed)
+
+
+def _memory(tile: Tile, vendor: str) -> Memory:
+    row = tile.row
+    if isinstance(tile.scope, Unknown):
+        return Memory.UNDECIDED
+    if row.memory is Memory.UNDECIDED and tile.scope == row.scope:
+        return Memory.UNDECIDED
+    try:
+        return memory_of(row.dialect, vendor, tile.scope)
+    except InputError as error:
+        raise RefusedError(f"line {tile.line}: {error}") from error
+
+
+def _bytes(tile: Tile, memory: Memory) -> int | None:
+    """Return the bytes of one copy, None if a size is not known."""
+    if isinstance(tile.shape, Unknown) or isinstance(tile.dtype, Unknown):
+        return None
+    elements = product(tile.shape)
+    if elements is None or elements < 0:
+        return None
+    if memory is Memory.NONE:
+        return 0
+    size = parse_dtype(tile.dtype).nbytes(elements)
+    if memory is not Memory.TENSOR:
+        return size
+    columns = max(_LEAST_COLUMNS, -(-size // TMEM_COLUMN_BYTES))
+    return TMEM_COLUMN_BYTES << (columns - 1).bit_length()
+
+
+def _copies(
+    tile: Tile, loops: Sequence[TracedLoop], memory: Memory
+) -> tuple[int | None, str | None]:
+    """Return the copies by the declared rule and the code that says why, None for unknown.
+
+    A pipelined loop keeps num_stages copies of what a T.copy from global memory fills in it.
+    """
+    if memory is Memory.REGISTERS:
+        return 1, None
+    if memory is Memory.GLOBAL:
+        return 1, "in device memory, by a pointer parameter"
+    touching = [loop for loop in loops if tile in loop.touched]
+    if touching and not tile.used:
+        return 0, "empty-loop"
+    staged = [loop for loop in touching if loop.stages is not None]
+    if not staged:
+        return 1, "not-pipelined"
+    deep = [loop for loop in staged if number(loop.stages) != 1]
+    filling = [loop for loop in deep if tile in loop.copied]
+    unsure = [loop for loop in deep if tile in loop.maybe_copied and loop not in filling]
+    stages = [n for n in (number(loop.stages) for loop in filling) if isinstance(n, int)]
+    if unsure or len(stages) < len(filling) or any(loop.doubt for loop in filling):
+        return None, None
+    if stages:
+        explicit = any(loop.explicit for loop in filling)
+        return max(stages), "explicit-order" if explicit else "pipeline"
+    writing = [loop for loop in staged if tile in loop.written]
+    if not writing:
+        return 1, "read-only"
+    return 1, "same-stage" if any(loop in deep for loop in writing) else "one-stage"
+
+
+def _stages_of(tile: Tile, loops: Sequence[TracedLoop]) -> list[Value]:
+    """Return what the copies of a tile depend on."""
+    mine = [loop for loop in loops if tile in loop.touched and loop.stages is not None]
+    open_stages = [loop.stages for loop in mine if not isinstance(number(loop.stages), int)]
+    doubts = [loop.doubt for loop in mine if loop.doubt is not None]
+    return [*open_stages, *doubts] or [Unknown((), "what fills it")]

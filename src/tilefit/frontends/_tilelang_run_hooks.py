@@ -1,0 +1,150 @@
+"""What is replaced in TileLang's modules so that a `Recorder` sees every compilation."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from tilefit.frontends._tilelang_find import first_config, is_prim_func
+from tilefit.frontends._tilelang_run_capture import Recorder, jit_name
+from tilefit.frontends._tilelang_run_kernel import FakeKernel
+from tilefit.frontends._unknown import Unknown
+
+
+def install(recorder: Recorder) -> None:
+    """Replace what compiles, tunes and makes PrimFuncs, for good.
+
+    Args:
+        recorder: It is told of everything.
+    """
+    jit_module: Any = sys.modules["tilelang.jit"]  # the package's attribute is the decorator
+    jit_module.cached = recorder.compiled
+    jit_class = jit_module.JITImpl
+    for name in ("get_tir", "compile", "__call__"):
+        setattr(jit_class, name, _watched(recorder, getattr(jit_class, name), name == "get_tir"))
+    tuner: Any = importlib.import_module("tilelang.autotuner.tuner")
+    tuner.AutoTuneImpl.__call__ = _call_of_tuned(recorder)
+    tuner.AutoTuner.run = _run_of_tuner(recorder)
+    language: Any = importlib.import_module("tilelang.language")
+    made = language.prim_func
+
+    @functools.wraps(made)
+    def prim_func(func: Any = None, **options: Any) -> Any:
+        result = made(func, **options)
+        if is_prim_func(result):
+            recorder.note_frame(result, sys._getframe(1))
+        return result
+
+    # TileLang compares the decorator that a function uses with the name in `eager`
+    language.prim_func = language.eager.prim_func = prim_func
+
+
+def _watched(recorder: Recorder, method: Any, makes: bool) -> Any:
+    """Return a method of a jit object that also says what it made, or why it could not."""
+
+    @functools.wraps(method)
+    def watched(jit: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            _refuse_unknown(jit, args, kwargs)
+            result = method(jit, *args, **kwargs)
+        except Exception as error:
+            recorder.failed(jit_name(jit), error)
+            raise
+        if makes:
+            recorder.note_jit(result, jit, args, kwargs)
+        return result
+
+    return watched
+
+
+def _refuse_unknown(jit: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
+    """Raise if a kernel is to be made for a value that is not known; a tensor may be unknown."""
+    tensors = set(getattr(jit.func, "tensor_args", None) or ())
+    for name, value in (*zip(jit.signature.parameters, args, strict=False), *kwargs.items()):
+        if isinstance(value, Unknown) and name not in tensors:
+            raise TypeError(f"{name} comes from a package that is not installed here: {value!r}")
+
+
+def _call_of_tuned(recorder: Recorder) -> Any:
+    """Return the call of an autotuned kernel: one configuration instead of all."""
+
+    def call(tuned: Any, *args: Any, **kwargs: Any) -> Any:
+        only_kernel = kwargs.pop("__return_kernel", False)
+        jit = tuned.jit_impl
+        first = first_config(tuned, *args, **kwargs)
+        chosen = _left_open(jit.signature, first, args, kwargs)
+        options = chosen.pop("pass_configs", None)
+        before = jit.pass_configs
+        jit.pass_configs = {**(before or {}), **(options or {})} or None
+        try:
+            with recorder.choosing(chosen, tuned.configs):
+                call_or_compile = jit.compile if only_kernel else jit
+                result = call_or_compile(*args, **{**kwargs, **chosen})
+            if isinstance(result, FakeKernel):
+                result.config = chosen or _values_of(first, jit.signature, args, kwargs)
+            return result
+        finally:
+            jit.pass_configs = before
+
+    return call
+
+
+def _run_of_tuner(recorder: Recorder) -> Any:
+    """Return ``AutoTuner.run``: one configuration instead of all."""
+
+    def run(tuner: Any, *_: Any, **__: Any) -> Any:
+        from tilelang.autotuner.param import AutotuneResult
+
+        configs = tuner.configs
+        if callable(configs):
+            args, kwargs = tuner._kernel_parameters or ((), ())
+            configs = configs(*args, **dict(kwargs))
+        first = dict(next(iter(configs), {}))
+        chosen = _left_open(inspect.signature(tuner.fn), first, (), {})
+        chosen.pop("pass_configs", None)
+        compile_one, _elaborate = tuner._ensure_jit_functions()
+        with recorder.choosing(chosen, configs):
+            kernel = compile_one(**chosen)
+        return AutotuneResult(
+            latency=1.0,
+            config=first,
+            ref_latency=1.0,
+            libcode="",
+            func=kernel.prim_func,
+            kernel=kernel,
+        )
+
+    return run
+
+
+def _values_of(
+    config: dict[str, Any], signature: inspect.Signature, args: Any, kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what a call gives for the names of a configuration, its defaults included."""
+    named = {key: value for key, value in kwargs.items() if key in signature.parameters}
+    bound = signature.bind_partial(*args, **named)
+    bound.apply_defaults()
+    return {key: bound.arguments[key] for key in config if key in bound.arguments}
+
+
+def _left_open(
+    signature: inspect.Signature, config: dict[str, Any], args: Any, kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the values of a configuration that a call does not give.
+
+    The author's own defaults come first: none if they are complete.
+    """
+    parameters = signature.parameters
+    named = {key: value for key, value in kwargs.items() if key in parameters}
+    given = signature.bind_partial(*args, **named).arguments
+    no_default = (inspect.Parameter.empty, None)
+    if not any(
+        name in parameters and name not in given and parameters[name].default in no_default
+        for name in config
+    ):
+        return {}
+    return {k: v for k, v in config.items() if k not in given}
