@@ -39,6 +39,10 @@ class Buffer:
         line: Line in the source file, where known.
         origin: ``source`` if the author wrote it, ``compiler`` if lowering added it.
         static: True for the statically allocated part of shared memory.
+        stages: The ``num_stages`` that the author asked of the loop that decides `copies`, where
+            the compiler is free to take fewer (Ascend); None elsewhere.
+        padded_shape: Shape of one copy as the hardware keeps it (Ascend's fractals); None if it
+            is the declared one.
         evidence: How `bytes` came to be known.
     """
 
@@ -60,6 +64,25 @@ class Buffer:
     line: int | None = None
     origin: str = "source"
     static: bool = False
+    stages: int | None = None
+    padded_shape: tuple[Dim, ...] | None = None
+    evidence: Evidence = Evidence.COMPILED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arena:
+    """The bytes of one memory as the compiler laid them out, where a kernel uses several.
+
+    Attributes:
+        memory: Which one.
+        owner: Who has one of them.
+        total_bytes: From address 0 to the end of the last buffer; None if symbolic.
+        evidence: How that came to be known.
+    """
+
+    memory: Memory
+    owner: Owner
+    total_bytes: int | None
     evidence: Evidence = Evidence.COMPILED
 
 
@@ -145,6 +168,11 @@ class Kernel:
         dynamic_bytes: Dynamic shared memory of one block; None if symbolic.
         static_bytes: Static shared memory laid out item by item, before rounding.
         dynamic_align_bytes: Alignment of the module's dynamic array; None without one.
+        arenas: On Ascend: UB, L1, L0A, L0B, L0C as the compiler laid them out, those that the
+            kernel uses; empty where shared memory is all there is.
+        conditions: Codes of the device's conditional limits that hold for it (``simt``).
+        cores: On Ascend: ``cube``, ``vector`` or ``mixed``, the cores that a block occupies.
+        overlaps: Pieces of one memory that the compiler gave to two live things, one line each.
         reuse: Whether the compiler may place buffers over dead ones.
         loops: Pipelined loops and loops without iterations.
         roles: Warp-group roles; empty without warp specialisation.
@@ -172,6 +200,10 @@ class Kernel:
     dynamic_bytes: int | None
     static_bytes: int
     dynamic_align_bytes: int | None
+    arenas: tuple[Arena, ...] = ()
+    conditions: tuple[str, ...] = ()
+    cores: str | None = None
+    overlaps: tuple[str, ...] = ()
     reuse: bool = True
     loops: tuple[Loop, ...] = ()
     roles: tuple[Role, ...] = ()
@@ -210,6 +242,9 @@ class Kernel:
                 "params": tuple((name, value) for name, value in data["params"]),
                 "launch": Launch(**_tuples(data["launch"], "grid", "cluster")),
                 "buffers": tuple(_buffer(item) for item in data["buffers"]),
+                "arenas": tuple(_arena(item) for item in data["arenas"]),
+                "conditions": tuple(data["conditions"]),
+                "overlaps": tuple(data["overlaps"]),
                 "loops": tuple(
                     Loop(**_tuples(item, "buffers", "copied")) for item in data["loops"]
                 ),
@@ -222,11 +257,20 @@ class Kernel:
 
 
 def _buffer(data: dict[str, Any]) -> Buffer:
-    values = _tuples(data, "shape", "live")
+    values = _tuples(data, "shape", "live", "padded_shape")
     values["memory"] = Memory(values["memory"])
     values["owner"] = Owner(values["owner"])
     values["evidence"] = Evidence(values["evidence"])
     return Buffer(**values)
+
+
+def _arena(data: dict[str, Any]) -> Arena:
+    return Arena(
+        memory=Memory(data["memory"]),
+        owner=Owner(data["owner"]),
+        total_bytes=data["total_bytes"],
+        evidence=Evidence(data["evidence"]),
+    )
 
 
 def _tuples(data: dict[str, Any], *names: str) -> dict[str, Any]:
