@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,14 @@ def pytest_runtest_makereport(item: pytest.Item):  # type: ignore[no-untyped-def
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid}: a toolchain test skipped under TILEFIT_STRICT"
     return report
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the user's cache folder out of the tests, and the tests out of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture

@@ -416,7 +416,8 @@ ROWS = {
     "a dictionary": ("c = {'rows': 8}\nx = c['rows']", 8),
     "a dictionary with a default": ("x = {}.get('rows', 8)", 8),
     "keyword arguments from a dictionary": (
-        "def f(rows, wide=False):\n    return rows * (2 if wide else 1)\nx = f(**{'rows': 8, 'wide': True})",
+        "def f(rows, wide=False):\n    return rows * (2 if wide else 1)\n"
+        "x = f(**{'rows': 8, 'wide': True})",
         16,
     ),
     "positional arguments from a list": (
@@ -573,7 +574,8 @@ UNDECIDED = {
     "match": ("match flag:\n    case True:\n        x = 16\n    case _:\n        x = 8", 16, 8),
     "an early return": ("def f():\n    if flag:\n        return 16\n    return 8\nx = f()", 16, 8),
     "an inner return": (
-        "def f():\n    y = 8\n    if flag:\n        if flag:\n            return 16\n        y = 9\n    return y\nx = f()",
+        "def f():\n    y = 8\n    if flag:\n        if flag:\n            return 16\n        y = 9\n"
+        "    return y\nx = f()",
         16,
         8,
     ),
@@ -800,7 +802,8 @@ RULES = {
         (3, "pipeline"),
     ),
     "in an inner loop": (
-        "for k in T.Pipelined(N, num_stages=S):\n    for i in T.serial(2):\n        T.copy(A[k, i], a)",
+        "for k in T.Pipelined(N, num_stages=S):\n    for i in T.serial(2):\n"
+        "        T.copy(A[k, i], a)",
         (3, "pipeline"),
     ),
     "under a device condition": (
@@ -833,11 +836,13 @@ RULES = {
         (1, "same-stage"),
     ),
     "stored element by element": (
-        "for k in T.Pipelined(N, num_stages=S):\n    for i in T.Parallel(8):\n        a[i, 0] = A[i, k]",
+        "for k in T.Pipelined(N, num_stages=S):\n    for i in T.Parallel(8):\n"
+        "        a[i, 0] = A[i, k]",
         (1, "same-stage"),
     ),
     "order and stage lists": (
-        "for k in T.Pipelined(N, order=[0, 1], stage=[0, 1]):\n    T.copy(A[k, 0], a)\n    T.copy(a, f)",
+        "for k in T.Pipelined(N, order=[0, 1], stage=[0, 1]):\n    T.copy(A[k, 0], a)\n"
+        "    T.copy(a, f)",
         (2, "explicit-order"),
     ),
     "the deeper of two loops": (
@@ -1203,11 +1208,13 @@ def test_a_factory_that_returns_something_else_says_so(tmp_path: Path) -> None:
 def test_the_standard_library_holds_no_kernel_and_raises_nothing() -> None:
     folder = Path(sysconfig.get_path("stdlib"))
     files = [f for f in sorted(folder.rglob("*.py")) if "site-packages" not in f.parts]
+    read_files = 0
     for file in files[::17]:
-        try:
-            assert SourceFrontend().load(file).kernels() == (), file
-        except InputError as error:
-            assert "syntax error" in str(error), file  # tests of the parser itself
+        if "bad" in file.stem or "lib2to3" in file.parts:
+            continue  # tests of the parser itself: no Python of today
+        assert SourceFrontend().load(file).kernels() == (), file
+        read_files += 1
+    assert read_files > 50
 
 
 ODD = (
@@ -1247,6 +1254,19 @@ class Mutate(ast.NodeTransformer):
         return node
 
 
+def read_or_refuse(source: SourceFile, name: str, target: str) -> None:
+    """Read a kernel, or see it refused in one line."""
+    try:
+        kernels = source.read(name, {}, target)
+    except TilefitError as error:
+        message = str(error)
+    else:
+        message = ""
+        for kernel in kernels:
+            assert Kernel.from_dict(json.loads(json.dumps(kernel.to_dict()))) == kernel
+    assert "\n" not in message
+
+
 def test_mutated_kernels_give_a_kernel_or_one_of_our_errors(root: Path, tmp_path: Path) -> None:
     chance = random.Random(20261129)
     files = sorted((root / "tests" / "kernels").rglob("*.py"))
@@ -1261,15 +1281,7 @@ def test_mutated_kernels_give_a_kernel_or_one_of_our_errors(root: Path, tmp_path
             continue
         for listing in source.kernels():
             seen += 1
-            try:
-                kernels = source.read(
-                    listing.name, {}, chance.choice(["sm_90a", "gfx942", "ascend"])
-                )
-            except TilefitError as error:
-                assert "\n" not in str(error)
-                continue
-            for kernel in kernels:
-                assert Kernel.from_dict(json.loads(json.dumps(kernel.to_dict()))) == kernel
+            read_or_refuse(source, listing.name, chance.choice(["sm_90a", "gfx942", "ascend"]))
     assert seen > 100
 
 

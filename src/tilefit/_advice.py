@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tilefit._kernel import Kernel
 from tilefit._memory import STAGING, Memory
+from tilefit._plan import ASCEND_OWNERS
 from tilefit._verdict import Check, Status
 
 _WARP_GROUP = 128
@@ -46,6 +47,34 @@ def _for(kernel: Kernel, check: Check) -> Iterable[str]:
         yield from _shared(kernel)
     elif check.name == Memory.TENSOR and check.limit == 0:
         yield "accumulate in a fragment (T.alloc_fragment): this chip has no tensor memory"
+    elif check.name in ASCEND_OWNERS:
+        yield from _tiles(kernel, check)
+    elif check.name == "overlap":
+        yield (
+            "move what the explicit L0 buffer holds out of it before the GEMM, or let T.gemm read "
+            "its operands from L0A and L0B: on L1 operands it writes both from address 0"
+        )
+
+
+def _tiles(kernel: Kernel, check: Check) -> Iterable[str]:
+    """Name what fills a memory of Ascend: scratch, versions or the largest tile."""
+    mine = [b for b in kernel.buffers if b.memory == check.name and b.bytes]
+    if not mine:
+        return
+    for buffer in mine:
+        if buffer.why == "reduce-workspace":
+            yield (
+                f"{buffer.name} ({buffer.bytes:,} B) is scratch that a reduction across threads "
+                "adds after the scheduler has counted: leave room for it, or reduce over at most "
+                "32 threads, a power of two"
+            )
+    largest = max(mine, key=lambda b: b.bytes or 0)
+    one = (largest.bytes or 0) // max(largest.copies or 1, 1)
+    copies = f", {largest.copies} versions of {one:,} B" if (largest.copies or 1) > 1 else ""
+    yield (
+        f"{largest.name} is the largest buffer of {check.name} ({largest.bytes:,} B{copies}): a "
+        "smaller tile of it, or a phase of its own after the others are dead, frees the most"
+    )
 
 
 def _shared(kernel: Kernel) -> Iterable[str]:

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from tilefit._device import Device, expand
+from tilefit._device_facts import facts_of
 from tilefit._errors import InputError
+from tilefit._files import Question, plan_file, plan_folder
 from tilefit._kernel import Listing
 from tilefit._naming import pick, split_source
-from tilefit._planner import Options, Planner, Progress, Reader, quiet, target_of, why_unread
+from tilefit._planner import (
+    Options,
+    Planner,
+    Progress,
+    Reader,
+    from_source,
+    quiet,
+    target_of,
+    why_unread,
+)
+from tilefit._reading import Estimated, Kernels, Opener
 from tilefit._report import Report, Result
-from tilefit._session import Limits, Session
+from tilefit._session import Limits
+from tilefit._store import Store
 from tilefit.frontends._tilelang import TileLangFrontend
 
-__all__ = ["Options", "kernels_in", "plan", "plan_with"]
+__all__ = ["Options", "kernels_in", "plan", "plan_below", "plan_with"]
 
 
 def plan(
@@ -34,7 +47,8 @@ def plan(
     """Say whether a kernel fits, and how many stages do.
 
     Args:
-        source: ``"file.py::kernel"``, or a PrimFunc, jit object or factory of this process.
+        source: ``"file.py::kernel"``; ``"file.py"`` for all that its main compiles; or a
+            PrimFunc, jit object or factory of this process.
         device: Name of a device, a `Device`, or several.
         limits: What the user's file may use while it is read.
         python: Interpreter that has the toolchain.
@@ -71,8 +85,8 @@ def plan_with(
         python: As for `plan`.
         options: As for `plan`.
     """
-    devices = _devices(device)
     options = options or Options()
+    devices = _devices(device)
     cases = [{**params, **shape} for shape in shapes] if shapes else [dict(params)]
     if options.suggest is None and len(devices) * len(cases) > 1:
         options = replace(options, suggest=False)  # edits are for one card at a time
@@ -83,18 +97,132 @@ def plan_with(
         listing = wrapped.kernels()[0]
         name = f"{wrapped.path}::{listing.name}"
         reader = Reader(wrapped.read, listing, (frontend.name, wrapped.version), options)
-        return _report(reader, listing, name, devices, cases, options)
-    path, kernel = split_source(str(source))
-    (options.progress or quiet)("importing TileLang")
-    with Session(path, limits=limits, python=python) as session:
-        listing = pick(session.load(), kernel, path)
-        reader = Reader(session.read, listing, (session.toolchain, session.version), options)
-        return _report(reader, listing, str(source), devices, cases, options)
+        return _report({False: reader}, name, devices, cases, options)
+    with opener_for(options, limits=limits, python=python) as opener:
+        return plan_opened(str(source), devices, cases, options, opener)
+
+
+def opener_for(
+    options: Options, *, limits: Limits | None = None, python: str = sys.executable
+) -> Opener:
+    """Return what opens files as the options ask."""
+    say = options.progress or quiet
+    return Opener(
+        limits=limits,
+        python=python,
+        store=Store() if options.cache and not options.estimate else None,
+        started=lambda: say("importing TileLang"),
+    )
+
+
+def plan_opened(
+    source: str,
+    devices: tuple[Device, ...],
+    cases: Sequence[Mapping[str, Any]],
+    options: Options,
+    opener: Opener,
+) -> Report:
+    """Plan one kernel, or all kernels of a file where none is named.
+
+    Args:
+        source: ``FILE`` or ``FILE::KERNEL``.
+        devices: For which devices.
+        cases: Sets of parameters, at least one.
+        options: What is asked.
+        opener: Opens the file.
+    """
+    path, kernel = split_source(source)
+    shown = source.partition("::")[0]
+    if kernel is None:
+        if len(cases) > 1 or options.ladder is not None:
+            kernel = _only_kernel(path, devices, options, opener)
+        else:
+            report = plan_file(path, shown, Question(devices, cases[0], options), opener)
+            only = _needs_values(report, cases[0])
+            if only is None:
+                return report
+            kernel = only
+    readers: dict[bool, Reader] = {}
+    for device in devices:
+        estimate = from_source(device, options)
+        if target_of(device, estimate=True) is not None and estimate not in readers:
+            readers[estimate] = _reader(path, kernel, device, opener, estimate, options)
+    return _report(readers, f"{shown}::{kernel}", devices, cases, options)
+
+
+def plan_below(
+    folder: str,
+    device: str | Device | Sequence[str | Device],
+    params: Mapping[str, Any],
+    *,
+    limits: Limits | None = None,
+    python: str = sys.executable,
+    options: Options | None = None,
+    workers: int = 1,
+    step: Callable[[int, int, str], None] = lambda *_: None,
+) -> Report:
+    """Plan every kernel of every file below a folder; see `tilefit._files.plan_folder`."""
+    options = replace(options or Options(), progress=None)
+    devices = _devices(device)
+    question = Question(devices, params, replace(options, stages=False, suggest=False))
+    store = Store() if options.cache and not options.estimate else None
+    return plan_folder(
+        Path(folder),
+        question,
+        lambda: Opener(limits=limits, python=python, store=store),
+        workers=workers,
+        step=step,
+    )
+
+
+def _reader(
+    path: Path,
+    kernel: str,
+    device: Device,
+    opener: Opener,
+    estimate: bool,
+    options: Options,
+) -> Reader:
+    """Return what reads one kernel of a file."""
+    opened: Kernels = Estimated(path, facts_of(device)) if estimate else opener.compiled(path)
+    listing = _listing(opened, kernel, path, device)
+    toolchain = (opened.toolchain, opened.version)
+    return Reader(opened.read, listing, toolchain, options, estimate=estimate)
+
+
+def _listing(opened: Kernels, kernel: str, path: Path, device: Device) -> Listing:
+    """Return the kernel that was named, also one that only the file's main makes."""
+    listings = opened.load() if "#" not in kernel else ()
+    try:
+        return pick(listings, kernel, path)
+    except InputError as error:
+        if getattr(error, "near", ()):
+            raise
+        made = opened.run(facts_of(device)).kernels
+        found = next((item for item in made if item.name == kernel), None)
+        if found is None:
+            raise
+        return found
+
+
+def _only_kernel(path: Path, devices: tuple[Device, ...], options: Options, opener: Opener) -> str:
+    """Return the name of a file's only kernel, where the question is about one."""
+    estimate = from_source(devices[0], options)
+    opened: Kernels = Estimated(path) if estimate else opener.compiled(path)
+    return pick(opened.load(), None, path).name
+
+
+def _needs_values(report: Report, params: Mapping[str, Any]) -> str | None:
+    """Return the one kernel of a file that has no plan for want of values that were given."""
+    failures = [one for seen in report.files for one in seen.failures]
+    names = {one.kernel for one in failures if one.kernel is not None}
+    if report.results or not params or len(names) != 1 or len(failures) != len(names):
+        return None
+    return names.pop()
 
 
 def _report(
-    reader: Reader,
-    listing: Listing,
+    readers: Mapping[bool, Reader],
     source: str,
     devices: Sequence[Device],
     cases: Sequence[Mapping[str, Any]],
@@ -102,9 +230,11 @@ def _report(
 ) -> Report:
     results: list[Result] = []
     for number, (case, device) in enumerate(product(cases, devices), 1):
+        fallback = next(iter(readers.values()))  # enough to say that a device cannot be read for
+        reader = readers.get(from_source(device, options), fallback)
         if len(cases) * len(devices) > 1:
             reader.prefix = f"[{number}/{len(cases) * len(devices)}] {device.name}: "
-        results += Planner(reader, listing, case, source, options).on(device)
+        results += Planner(reader, reader.listing, case, source, options).on(device)
     return Report(tuple(results))
 
 
@@ -114,12 +244,14 @@ def kernels_in(
     limits: Limits | None = None,
     python: str = sys.executable,
     progress: Progress | None = None,
+    estimate: bool = False,
 ) -> tuple[Listing, ...]:
     """List the kernels of a file with their parameters; see `plan` for the errors."""
     path, _ = split_source(source)
-    (progress or quiet)("importing TileLang")
-    with Session(path, limits=limits, python=python) as session:
-        return session.load()
+    if estimate:
+        return Estimated(path).load()
+    with opener_for(Options(progress=progress), limits=limits, python=python) as opener:
+        return opener.compiled(path).load()
 
 
 def _devices(device: str | Device | Sequence[str | Device]) -> tuple[Device, ...]:
@@ -128,7 +260,7 @@ def _devices(device: str | Device | Sequence[str | Device]) -> tuple[Device, ...
     for item in given:
         found.extend(expand([item]) if isinstance(item, str) else [item])
     unique = tuple({one.name: one for one in found}.values())
-    if unique and all(target_of(one) is None for one in unique):
+    if unique and all(target_of(one, estimate=True) is None for one in unique):
         # refused before a child process starts and the user's file runs
         raise InputError(f"{unique[0].name}: {why_unread(unique[0])}")
     return unique

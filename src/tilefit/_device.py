@@ -33,6 +33,7 @@ __all__ = [
     "device",
     "device_names",
     "expand",
+    "products_of",
     "refused_names",
     "user_devices",
     "vendor_of",
@@ -172,6 +173,13 @@ def user_devices(tables: Mapping[str, Any], label: str, where: str) -> tuple[Dev
 
 def _products(devices: tuple[Device, ...]) -> tuple[Device, ...]:
     return devices[1:] or devices
+
+
+def products_of(device: Device) -> tuple[str, ...]:
+    """Return the names of the products of a device's architecture; none for a user's own."""
+    if device.arch not in _index_file():
+        return ()
+    return tuple(name for name in _index_file()[device.arch] if name != device.arch)
 
 
 def device_names() -> tuple[str, ...]:

@@ -119,7 +119,18 @@ def _ends(rungs: Sequence[Rung]) -> bool:
 
 
 def _lowered(rung: Rung) -> tuple[Kernel, ...]:
-    return tuple(replace(kernel, params=()) for kernel in rung.outcome.kernels)
+    """Return what was made of the parameters, and nothing of what was asked for."""
+    return tuple(
+        replace(
+            kernel,
+            params=(),
+            buffers=tuple(replace(b, stages=None, why=None) for b in kernel.buffers)
+            if kernel.arenas
+            else kernel.buffers,
+            loops=() if kernel.arenas else kernel.loops,
+        )
+        for kernel in rung.outcome.kernels
+    )
 
 
 def in_flight(kernel: Kernel) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from tilefit._errors import TilefitError
 from tilefit._kernel import Kernel
-from tilefit._memory import STAGING
+from tilefit._memory import Memory
 from tilefit._report import Outcome
-from tilefit._verdict import Status, Verdict, worst
+from tilefit._verdict import Status, Verdict, fullest, worst
 
 Judge = Callable[[Kernel], Verdict]
 
@@ -27,14 +27,16 @@ def judged(kernels: tuple[Kernel, ...], judge: Judge) -> Outcome:
     verdicts = [judge(kernel) for kernel in kernels]
     status = worst(v.status for v in verdicts)
     checks = [check for verdict in verdicts for check in verdict.memories]
-    shared = [(c.value, c.limit) for c in checks if c.name in STAGING]
-    known = [(value, limit) for value, limit in shared if isinstance(value, int)]
-    total, limit = max(known, key=lambda pair: pair[0], default=(None, None))
+    tiles = [c for c in checks if c.name != Memory.TENSOR]
+    full = fullest(tiles)
+    known = all(isinstance(c.value, int) for c in tiles)
+    total = full.value if full is not None and isinstance(full.value, int) else None
     return Outcome(
         status=status,
         reason=next((v.reason for v in verdicts if v.status is status and v.reason), None),
-        total_bytes=total if len(known) == len(shared) else None,
-        limit_bytes=limit,
+        total_bytes=total if known else None,
+        limit_bytes=None if full is None else full.limit,
+        memory=None if full is None else full.name,
         memories_fit=all(c.status is Status.FITS for c in checks),
         kernels=kernels,
     )

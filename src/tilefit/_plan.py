@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from tilefit._kernel import Kernel
+from tilefit._device import Device
+from tilefit._kernel import Buffer, Kernel
 from tilefit._memory import TMEM_COLUMN_BYTES, Evidence, Memory, Owner, weakest
 from tilefit._units import round_up
+
+ASCEND_OWNERS = {
+    Memory.UB: Owner.AIV,
+    Memory.L1: Owner.AIC,
+    Memory.L0A: Owner.AIC,
+    Memory.L0B: Owner.AIC,
+    Memory.L0C: Owner.AIC,
+}
+"""The memories of Ascend's tiles, and the core that has one of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +46,64 @@ class MemoryUse:
 
 
 def place(kernel: Kernel) -> tuple[MemoryUse, ...]:
-    """Return what a kernel needs of each memory, shared memory first.
+    """Return what a kernel needs of each memory, shared memory first, or UB before L1 and L0.
 
     Static shared memory is rounded up to the alignment of the module's dynamic array as soon
     as there is one: ptxas lays the dynamic array behind it.
     """
+    if on_ascend(kernel):
+        return tuple(_arenas(kernel))
     uses = [_shared(kernel)]
     if any(b.memory is Memory.TENSOR for b in kernel.buffers):
         uses.append(_tensor(kernel))
     return tuple(uses)
+
+
+def on_ascend(kernel: Kernel) -> bool:
+    """Say whether a kernel was read for Ascend: it has no shared memory then."""
+    return kernel.target.startswith("ascend") or bool(kernel.arenas)
+
+
+def owned(uses: Iterable[MemoryUse], device: Device) -> tuple[MemoryUse, ...]:
+    """Return the uses with the owner that a device has: older Ascends have one kind of core."""
+    return tuple(
+        replace(use, owner=device.pool(use.memory).owner)
+        if use.memory in ASCEND_OWNERS and device.has(use.memory)
+        else use
+        for use in uses
+    )
+
+
+def _arenas(kernel: Kernel) -> Iterable[MemoryUse]:
+    """Yield the memories that the compiler laid out; without it, the sums of what is declared."""
+    if kernel.arenas:
+        found = {a.memory: (a.owner, a.total_bytes, a.evidence) for a in kernel.arenas}
+    else:
+        found = {
+            memory: (owner, *_declared(used))
+            for memory, owner in ASCEND_OWNERS.items()
+            if (used := [b for b in kernel.buffers if b.memory is memory])
+        }
+        if kernel.dynamic_bytes is None:  # an allocation was not read: every sum lacks something
+            found = {memory: (owner, None, why) for memory, (owner, _, why) in found.items()}
+    for memory in ASCEND_OWNERS:
+        if memory in found:
+            owner, total, evidence = found[memory]
+            yield MemoryUse(
+                memory=memory,
+                owner=owner,
+                dynamic_bytes=total,
+                static_bytes=0,
+                static_raw_bytes=0,
+                total_bytes=total,
+                evidence=evidence,
+            )
+
+
+def _declared(buffers: list[Buffer]) -> tuple[int | None, Evidence]:
+    sizes = [b.bytes for b in buffers]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    return total, weakest(b.evidence for b in buffers)
 
 
 def _shared(kernel: Kernel) -> MemoryUse:

@@ -9,15 +9,16 @@ from functools import partial
 from typing import Any
 
 from tilefit._advice import advice
+from tilefit._ascend_refusals import cautious, plain_refusal
 from tilefit._built import built
 from tilefit._device import Device
 from tilefit._errors import RefusedError, UnknownNameError
 from tilefit._kernel import Kernel, Listing
 from tilefit._ladder import ladder, parse_ladder, steps
 from tilefit._memory import Evidence, Memory, weakest
-from tilefit._plan import place
+from tilefit._plan import owned, place
 from tilefit._report import Result, Rung, Stages, Tried
-from tilefit._residency import residency, worst_residency
+from tilefit._residency import residency, rounds, worst_residency
 from tilefit._rows import account, packing_differs
 from tilefit._stages import largest_stages, stage_parameter
 from tilefit._suggest import tried_edits
@@ -35,6 +36,9 @@ class Options:
         assemble: Run the assembler too, for registers and spills.
         suggest: Look for edits: True always, None when it does not fit, False never.
         ladder: A parameter to step up, as ``--ladder`` takes it.
+        stages: Look for the largest stage count; left out where many kernels are planned.
+        estimate: Read the source alone; nothing is executed or compiled.
+        cache: Keep what was read in the user's cache folder, and use what is there.
         progress: Called with a line before each slow step.
     """
 
@@ -42,6 +46,9 @@ class Options:
     assemble: bool = False
     suggest: bool | None = None
     ladder: str | None = None
+    stages: bool = True
+    estimate: bool = False
+    cache: bool = True
     progress: Progress | None = None
 
 
@@ -49,22 +56,44 @@ def quiet(_: str) -> None:
     """Take a progress line and show nothing."""
 
 
-def target_of(device: Device) -> str | None:
-    """Return TileLang's target for a device, None where `plan` cannot read kernels for it."""
-    return device.target("tilelang") if device.vendor in ("nvidia", "amd") else None
+def target_of(device: Device, *, estimate: bool = False) -> str | None:
+    """Return the target to read kernels for, None where `plan` cannot read them for a device.
+
+    Args:
+        device: The device.
+        estimate: Whether the source alone is read: then the architecture is target enough.
+    """
+    if device.vendor not in ("nvidia", "amd", "ascend"):
+        return None
+    return device.target("tilelang") or (device.arch if estimate else None)
+
+
+def from_source(device: Device, options: Options) -> bool:
+    """Say whether the source alone is read: it is asked for, or no toolchain lowers for it."""
+    return options.estimate or target_of(device) is None
 
 
 def why_unread(device: Device) -> str:
     """Say in one line why `plan` cannot read kernels for a device."""
+    if target_of(device, estimate=True) is not None:
+        return (
+            f"TileLang cannot lower for {device.name}: name the file, FILE::KERNEL, and its "
+            "source is read"
+        )
     return (
-        f"plan reads TileLang kernels for NVIDIA and AMD, not for {device.vendor} yet: "
+        f"plan reads kernels for NVIDIA, AMD and Ascend, not for {device.vendor} yet: "
         "try `tilefit budget` or `tilefit footprint`"
     )
 
 
 def _why_refused(refusal: RefusedError, device: Device) -> str:
-    """Return the compiler's reason, led by the plain one where the chip lacks a memory."""
+    """Return the compiler's reason, led by the plain one where the chip lacks a memory.
+
+    What Ascend's backend says of its memories is put into plain words.
+    """
     reason = str(refusal)
+    if device.vendor == "ascend":
+        return plain_refusal(reason, device) or cautious(reason)
     if "shared.tmem" in reason and not device.has(Memory.TENSOR):
         return f"this chip has no tensor memory (TMEM), which the kernel allocates: {reason}"
     return reason
@@ -79,8 +108,12 @@ class Reader:
         listing: Listing,
         toolchain: tuple[str, str],
         options: Options,
+        *,
+        estimate: bool = False,
     ) -> None:
-        self.read, self.kernel, self.toolchain = read, listing.name, toolchain
+        self.read, self.listing, self.toolchain = read, listing, toolchain
+        self.kernel = listing.name
+        self.estimate = estimate
         self.assemble = options.assemble
         self.progress = options.progress or quiet
         self.prefix = ""
@@ -99,7 +132,7 @@ class Reader:
         configs = dict(pass_configs or {})
         key = (target, repr(sorted(params.items())), repr(sorted(configs.items())))
         if key not in self.done:
-            self.say(f"lowering {self.kernel} for {target}")
+            self.say(f"{'reading' if self.estimate else 'lowering'} {self.kernel} for {target}")
             try:
                 self.done[key] = self._lowered(params, target, configs)
             except RefusedError as refusal:
@@ -115,7 +148,7 @@ class Reader:
         kernels = self.read(
             self.kernel, params, target, pass_configs=configs, want_build=self.assemble
         )
-        if not self.assemble:
+        if not self.assemble or self.estimate:
             return kernels
         self.say(f"assembling {self.kernel} for {target}")
         return built(kernels)
@@ -123,7 +156,15 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """One kernel with its parameters, to be planned on devices."""
+    """One kernel with its parameters, to be planned on devices.
+
+    Attributes:
+        reader: Lowers the kernel.
+        listing: The kernel as the file offers it.
+        params: The parameters that the user set.
+        source: ``FILE::KERNEL`` as the user gave it.
+        options: What is asked beyond the verdict.
+    """
 
     reader: Reader
     listing: Listing
@@ -133,7 +174,7 @@ class Planner:
 
     def on(self, device: Device) -> list[Result]:
         """Return one result per device function."""
-        target = target_of(device)
+        target = target_of(device, estimate=self.reader.estimate)
         if target is None:
             status = Status.UNKNOWN
             return [self._without_kernel(status, why_unread(device), device, None, ())]
@@ -153,35 +194,50 @@ class Planner:
         try:
             kernels = read(self.params)
         except RefusedError as refusal:
-            status = Status.CANNOT_LOWER
-            return [
-                self._without_kernel(status, _why_refused(refusal, device), device, target, rungs)
-            ]
+            reason = _why_refused(refusal, device)
+            # Ascend's compiler refuses for want of memory: a smaller tile is what helps
+            wanted = device.vendor == "ascend"
+            tried = self._tried(read, judged, device, misses=wanted) if wanted else ()
+            result = self._without_kernel(Status.CANNOT_LOWER, reason, device, target, rungs)
+            if any(one.outcome.status is Status.FITS for one in tried):
+                command, compiled = self._next_command(device, result.stages, tried)
+                result = replace(result, try_next=command, try_next_tried=compiled)
+            return [replace(result, tried=tried)]
         parameter, current = self._stage_parameter()
-        stages = largest_stages(
-            kernels,
-            parameter=parameter,
-            current=current,
-            params=self.params,
-            read=read,
-            judge=judged,
-        )
-        verdicts = [judged(kernel) for kernel in kernels]
-        tried: tuple[Tried, ...] = ()
-        misses = any(v.status is Status.DOES_NOT_FIT for v in verdicts)
-        if self.options.suggest or (misses and self.options.suggest is None):
-            tried = tried_edits(
-                self._own_params(),
+        stages = self._not_searched(parameter, current)
+        if self.options.stages:
+            stages = largest_stages(
+                kernels,
+                parameter=parameter,
+                current=current,
                 params=self.params,
                 read=read,
                 judge=judged,
-                progress=self.options.progress,
             )
-        tried = tuple(
-            replace(one, residency=worst_residency(one.outcome.kernels, device)) for one in tried
-        )
+        verdicts = [judged(kernel) for kernel in kernels]
+        misses = any(v.status is Status.DOES_NOT_FIT for v in verdicts)
+        tried = self._tried(read, judged, device, misses=misses)
         make = partial(self._result, device=device, stages=stages, rungs=rungs, tried=tried)
         return [make(k, v) for k, v in zip(kernels, verdicts, strict=True)]
+
+    def _tried(self, read: Any, judged: Any, device: Device, *, misses: bool) -> tuple[Tried, ...]:
+        if not (self.options.suggest or (misses and self.options.suggest is None)):
+            return ()
+        tried = tried_edits(
+            self._own_params(),
+            params=self.params,
+            read=read,
+            judge=judged,
+            progress=self.options.progress,
+            ascend=device.vendor == "ascend",
+        )
+        return tuple(
+            replace(one, residency=worst_residency(one.outcome.kernels, device)) for one in tried
+        )
+
+    def refused(self, reason: str, device: Device) -> Result:
+        """Return the result of a kernel that was refused before it could be read."""
+        return self._without_kernel(Status.CANNOT_LOWER, reason, device, target_of(device), ())
 
     def _own_params(self) -> dict[str, Any]:
         defaults = {p.name: p.default for p in self.listing.parameters if not p.required}
@@ -190,6 +246,15 @@ class Planner:
     def _stage_parameter(self) -> tuple[str | None, Any]:
         parameter = stage_parameter([p.name for p in self.listing.parameters])
         return parameter, None if parameter is None else self._own_params().get(parameter)
+
+    @staticmethod
+    def _not_searched(parameter: str | None, current: Any) -> Stages:
+        return Stages(
+            parameter=parameter,
+            current=current if isinstance(current, int) else None,
+            largest=None,
+            reason="not searched: plan the kernel alone, as FILE::KERNEL",
+        )
 
     def _ladder_parameter(self) -> str | None:
         return None if self.options.ladder is None else parse_ladder(self.options.ladder)[0]
@@ -221,7 +286,8 @@ class Planner:
         rungs: tuple[Rung, ...],
         tried: tuple[Tried, ...],
     ) -> Result:
-        uses = place(kernel)
+        uses = owned(place(kernel), device)
+        read_only = Evidence.DECLARED if self.reader.estimate else Evidence.COMPILED
         helped = any(one.outcome.status is Status.FITS for one in tried)
         command, compiled = None, False
         if verdict.status is Status.DOES_NOT_FIT:
@@ -243,10 +309,11 @@ class Planner:
             memories=verdict.memories,
             limits=verdict.limits,
             stages=stages,
-            evidence=weakest(use.evidence for use in uses),
+            evidence=weakest([use.evidence for use in uses] or [read_only]),
             rows=account(kernel) or (),
             packing_note=packing_differs(kernel),
             residency=residency(kernel, device),
+            rounds=rounds(kernel, device),
             ladder=rungs,
             ladder_parameter=self._ladder_parameter(),
             tried=tried,
@@ -286,7 +353,7 @@ class Planner:
                 largest=None,
                 reason="the kernel was not lowered",
             ),
-            evidence=Evidence.COMPILED,
+            evidence=Evidence.DECLARED if self.reader.estimate else Evidence.COMPILED,
             ladder=rungs,
             ladder_parameter=self._ladder_parameter(),
         )

@@ -20,13 +20,27 @@ REASONS = {
     "same-stage": "a pipelined loop writes and reads it in the same stage",
     "one-stage": "its pipelined loop has num_stages=1",
     "stages-dropped": "num_stages was asked for and removed by the compiler without a message",
+    # Ascend: versions, which its scheduler chooses between 1 and num_stages
+    "scheduled": "the scheduler took every version that num_stages allows",
+    "fewer-suffice": "the scheduler took fewer versions than num_stages: more would not start an "
+    "iteration sooner",
+    "no-room": "the scheduler took fewer versions than it wanted: more do not fit the memory, as "
+    "it counts it",
+    "outlives-iteration": "what it holds outlives an iteration of the pipelined loop: it cannot "
+    "take turns",
+    "fixed-versions": "T.annotate_buffer_versions fixes its versions, fit or not",
+    "manual-versions": "the author laid out its versions by hand: they are in its shape",
+    "schedule-off": "the scheduler is turned off: one version, and nothing checks that it fits",
     # none, or not a whole number
     "unused": "nothing uses it: lowering removed it",
     "empty-loop": "its loop has no iterations at these sizes: lowering removed it",
     "layout": "lowering changed its layout: the bytes are no multiple of those declared",
     # what the author did not write
     "barrier": "mbarriers that order the pipeline",
-    "reduce-workspace": "scratch of a reduction across warps",
+    "reduce-workspace": "scratch of a reduction across threads",
+    "nz-scratch": "scratch in UB that puts a tile into fractal order on its way to L1",
+    "l1-gemm-slots": "where T.gemm puts slices of its L1 operands, from address 0 on: no "
+    "allocation stands for it",
     "tmem-address": "holds the address of a TMEM allocation",
     "compiler-scratch": "scratch that lowering added",
     "static-rounding": "the static part is rounded up to the alignment of the dynamic array",
@@ -43,6 +57,10 @@ ALIGNMENTS = {
     "tma-swizzle-128": "1,024 B: an endpoint of a TMA copy with 128 B swizzle",
     "descriptor": "1,024 B: a matrix instruction reads it through a descriptor",
     "declared": "as the generated source declares it",
+    "ub": "32 B: a block of UB, which each version of a buffer starts at too",
+    "l1": "512 B: a fractal in L1",
+    "l0": "512 B: a fractal in L0A or L0B",
+    "l0c": "1,024 B: a fractal of accumulators in L0C",
 }
 
 

@@ -1,13 +1,18 @@
-"""How many blocks of a kernel one core holds at once."""
+"""How many blocks of a kernel one core holds at once; on Ascend, in how many rounds they run."""
 
 from __future__ import annotations
 
-from tilefit._device import Device
+from math import prod
+
+from tilefit._device import Device, products_of
 from tilefit._kernel import Kernel
-from tilefit._memory import STAGING
+from tilefit._memory import STAGING, Memory
 from tilefit._occupancy import occupancy
 from tilefit._plan import place
-from tilefit._report import Residency
+from tilefit._report import Residency, Rounds
+
+_CUBE = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
+_ANY_CORE = "AI core"  # before 910B a core is a cube and a vector unit together
 
 
 def residency(kernel: Kernel, device: Device) -> Residency | None:
@@ -16,9 +21,11 @@ def residency(kernel: Kernel, device: Device) -> Residency | None:
     Returns:
         None where the device has no occupancy rule, or something that it needs is unknown.
     """
-    use = next(use for use in place(kernel) if use.memory in STAGING)
+    use = next((use for use in place(kernel) if use.memory in STAGING), None)
     threads = kernel.launch.threads
-    if device.vendor not in ("nvidia", "amd") or threads is None or use.dynamic_bytes is None:
+    if device.vendor not in ("nvidia", "amd") or threads is None:
+        return None
+    if use is None or use.dynamic_bytes is None:
         return None
     pool = device.pool(use.memory)
     limit, core = pool.per_block_bytes, pool.core or "core"
@@ -49,3 +56,46 @@ def worst_residency(kernels: tuple[Kernel, ...], device: Device) -> Residency | 
     """Return the residency of the device function that has the fewest blocks."""
     found = [r for r in (residency(kernel, device) for kernel in kernels) if r is not None]
     return min(found, key=lambda r: r.blocks or 0, default=None)
+
+
+def rounds(kernel: Kernel, device: Device) -> Rounds | None:
+    """Return in how many rounds the cores of an Ascend chip run a grid, each core a block a round.
+
+    A block that uses the cube takes an AIC (with its two AIV), one that does not takes an AIV.
+
+    Returns:
+        None on other devices.
+    """
+    if device.vendor != "ascend":
+        return None
+    counts = dict(device.cores)
+    core = "AIC" if uses_cube(kernel) else "AIV"
+    if core not in counts and _ANY_CORE in counts:
+        core = _ANY_CORE
+    cores = counts.get(core)
+    grid = kernel.launch.grid
+    numbers = [extent for extent in grid if isinstance(extent, int)]
+    blocks = prod(numbers) if len(numbers) == len(grid) else None
+    reason = None
+    if blocks is None:
+        opened = ", ".join(str(extent) for extent in grid if not isinstance(extent, int))
+        reason = f"the grid has {opened} in it: give the sizes with --set NAME=VALUE"
+    elif cores is None:
+        names = ", ".join(products_of(device))
+        reason = f"{device.name} is no product, so its cores are not known: name one of {names}"
+        if not names:
+            reason = f"the number of {core} of {device.name} is not known"
+    return Rounds(
+        rounds=None if blocks is None or cores is None else -(-blocks // cores),
+        blocks=blocks,
+        cores=cores,
+        core=core,
+        reason=reason,
+    )
+
+
+def uses_cube(kernel: Kernel) -> bool:
+    """Say whether a block of a kernel occupies a cube core."""
+    if kernel.cores is not None:
+        return kernel.cores != "vector"
+    return kernel.gemms > 0 or any(buffer.memory in _CUBE for buffer in kernel.buffers)

@@ -1,17 +1,21 @@
-"""Account for every byte of shared memory: buffers, gaps and rounding, summing to the total.
+"""Account for every byte of a memory: buffers, gaps and rounding, summing to its total.
 
 A byte that several buffers use in turn is counted once, at the buffer that starts first in
 address order; the others say whose bytes they share. No row is a remainder: gaps are the
-addresses that no buffer covers.
+addresses that no buffer covers. On Ascend the versions of a buffer each start at a multiple of
+32 B; what that leaves free between them is a row of its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilefit._kernel import Buffer, Kernel
-from tilefit._memory import STAGING
+from tilefit._ascend_differs import arena_differs, version_bytes, versions_of
+from tilefit._ascend_packing import END_ALIGN_BYTES, VERSION_ALIGN_BYTES
+from tilefit._kernel import Arena, Buffer, Kernel
+from tilefit._memory import STAGING, Memory
 from tilefit._packing import Interval, agrees, pack
+from tilefit._plan import on_ascend
 from tilefit._units import round_up
 
 
@@ -21,7 +25,8 @@ class Row:
 
     Attributes:
         name: The buffer, or what the bytes are.
-        kind: ``buffer``, ``gap`` or ``rounding``.
+        kind: ``buffer``, ``gap``, ``alignment`` (between the versions of a buffer) or
+            ``rounding``.
         static: In the static part.
         offset: First byte inside its part; None for the rounding.
         bytes: All bytes of it.
@@ -29,6 +34,7 @@ class Row:
         shares_with: Buffers that use some of the same bytes at other times.
         origin: ``source`` or ``compiler``.
         why: A code of `tilefit._reasons.REASONS`.
+        memory: Where they are.
     """
 
     name: str
@@ -40,6 +46,7 @@ class Row:
     shares_with: tuple[str, ...] = ()
     origin: str = "source"
     why: str | None = None
+    memory: Memory = Memory.SHARED
 
 
 def account(kernel: Kernel) -> tuple[Row, ...] | None:
@@ -47,8 +54,11 @@ def account(kernel: Kernel) -> tuple[Row, ...] | None:
 
     Returns:
         Dynamic rows in address order, then static ones; None if a size or an offset is unknown,
-        or if the assembler counts other static bytes than we do.
+        or if the assembler counts other static bytes than we do. On Ascend: the rows of every
+        memory whose sizes and offsets are known, each memory's summing to its total.
     """
+    if on_ascend(kernel):
+        return tuple(row for arena in kernel.arenas for row in _arena(kernel, arena))
     shared = [b for b in kernel.buffers if b.memory in STAGING and b.copies != 0]
     dynamic = [b for b in shared if not b.static]
     if kernel.dynamic_bytes is None or any(b.offset is None or b.bytes is None for b in shared):
@@ -76,12 +86,14 @@ def account(kernel: Kernel) -> tuple[Row, ...] | None:
 
 
 def packing_differs(kernel: Kernel) -> str | None:
-    """Pack the buffers by our own rules; say in one line where the compiler differs.
+    """Pack the buffers by rules of our own; say in one line where the compiler differs.
 
     Returns:
         None if every dynamic offset, their total and the assembler's static bytes agree, or if
         there is nothing to compare.
     """
+    if on_ascend(kernel):
+        return next(filter(None, (arena_differs(kernel, a) for a in kernel.arenas)), None)
     if kernel.assembled_static_bytes not in (None, _padded_static(kernel)):
         return (
             f"our static layout needs {_padded_static(kernel):,} B, the assembler says "
@@ -176,3 +188,108 @@ def _gap(start: int, end: int, *, static: bool) -> Row:
 def _overlap(a: Buffer, b: Buffer) -> bool:
     a_start, b_start = a.offset or 0, b.offset or 0
     return a_start < b_start + (b.bytes or 0) and b_start < a_start + (a.bytes or 0)
+
+
+# ---- Ascend ----------------------------------------------------------------------------------
+
+Span = tuple[int, int]
+"""Addresses from the first byte to the one behind the last."""
+
+
+def _arena(kernel: Kernel, arena: Arena) -> list[Row]:
+    """Return the rows of one memory of Ascend; none if a size or an offset is unknown."""
+    buffers = [b for b in kernel.buffers if b.memory is arena.memory and b.copies != 0]
+    if arena.total_bytes is None or any(b.offset is None or b.bytes is None for b in buffers):
+        return []
+    buffers.sort(key=lambda b: (b.offset or 0, -(b.bytes or 0)))
+    covered: list[Span] = []
+    rows, padding = [], []
+    for buffer in buffers:
+        content, between = _spans(buffer)
+        rows.append(
+            Row(
+                name=buffer.name,
+                kind="buffer",
+                static=False,
+                offset=buffer.offset,
+                bytes=_length(content),
+                own_bytes=_length(_without(content, covered)),
+                shares_with=tuple(
+                    o.name for o in buffers if o is not buffer and _overlap(buffer, o)
+                ),
+                origin=buffer.origin,
+                why=buffer.why,
+                memory=arena.memory,
+            )
+        )
+        covered = _joined([*covered, *content])
+        padding.append((buffer, between))
+    for buffer, between in padding:
+        own = _without(between, covered)
+        covered = _joined([*covered, *own])
+        if own:
+            name = f"alignment of {buffer.name}"
+            rows.append(_filler(arena, "alignment", own[0][0], own, "version-alignment", name))
+    for start, end in _without([(0, arena.total_bytes)], covered):
+        last = end == arena.total_bytes and end - start < END_ALIGN_BYTES
+        kind, why = ("rounding", "arena-end") if last else ("gap", "alignment-gap")
+        rows.append(_filler(arena, kind, start, [(start, end)], why))
+    return rows
+
+
+def _filler(
+    arena: Arena, kind: str, offset: int, spans: list[Span], why: str, name: str | None = None
+) -> Row:
+    return Row(
+        name=name or kind,
+        kind=kind,
+        static=False,
+        offset=offset,
+        bytes=_length(spans),
+        own_bytes=_length(spans),
+        origin="compiler",
+        why=why,
+        memory=arena.memory,
+    )
+
+
+def _spans(buffer: Buffer) -> tuple[list[Span], list[Span]]:
+    """Return what a buffer's versions cover, and what their alignment leaves free behind each."""
+    start, size, copies = buffer.offset or 0, buffer.bytes or 0, versions_of(buffer) or 1
+    one = version_bytes(buffer)
+    if buffer.memory is not Memory.UB or copies < 2 or one is None:
+        return [(start, start + size)], []
+    step = round_up(one, VERSION_ALIGN_BYTES)
+    if step == one or step * copies != size:
+        return [(start, start + size)], []
+    starts = [start + step * n for n in range(copies)]
+    return [(s, s + one) for s in starts], [(s + one, s + step) for s in starts]
+
+
+def _length(spans: list[Span]) -> int:
+    return sum(end - start for start, end in spans)
+
+
+def _joined(spans: list[Span]) -> list[Span]:
+    """Return spans in address order, those that touch made one."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        elif end > start:
+            joined.append((start, end))
+    return joined
+
+
+def _without(spans: list[Span], covered: list[Span]) -> list[Span]:
+    """Return what is left of spans outside others that are in order and apart."""
+    left: list[Span] = []
+    for start, end in spans:
+        for begin, stop in covered:
+            if begin < end and stop > start:
+                if begin > start:
+                    left.append((start, begin))
+                start = max(start, stop)
+        if start < end:
+            left.append((start, end))
+    return left

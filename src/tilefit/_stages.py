@@ -12,7 +12,8 @@ from typing import Any
 from tilefit._errors import TilefitError
 from tilefit._kernel import Kernel
 from tilefit._memory import STAGING
-from tilefit._report import Stages
+from tilefit._plan import on_ascend
+from tilefit._report import Stages, Versions
 from tilefit._verdict import Status, Verdict
 
 Reader = Callable[[Mapping[str, Any]], tuple[Kernel, ...]]
@@ -28,6 +29,16 @@ def stage_parameter(names: Sequence[str]) -> str | None:
     """Return the parameter that sets the stages, by the names that people give it."""
     folded = {name.casefold(): name for name in names}
     return next((folded[name] for name in _NAMES if name in folded), None)
+
+
+def stage_parameters(names: Sequence[str]) -> list[str]:
+    """Return all parameters that may set stages or versions: a loop in a loop has its own."""
+    first = stage_parameter(names)
+    return [
+        name
+        for name in names
+        if name == first or "stages" in name.casefold() or "versions" in name.casefold()
+    ]
 
 
 def largest_stages(
@@ -49,6 +60,8 @@ def largest_stages(
         read: Lowers the kernel with other parameters.
         judge: Judges one device function.
     """
+    if any(on_ascend(kernel) for kernel in kernels):
+        return _on_ascend(kernels, parameter, current)
     if parameter is None:
         return _none(None, None, "the kernel has no parameter for its stages")
     if not isinstance(current, int) or isinstance(current, bool) or current < 1:
@@ -65,6 +78,25 @@ def largest_stages(
         if blocked is not None:
             return _none(parameter, current, f"the launch fails on {blocked.name}")
     return _Search(kernels, parameter, current, params, read, judge).run()
+
+
+def _on_ascend(kernels: tuple[Kernel, ...], parameter: str | None, current: Any) -> Stages:
+    """Say what was made of the stages: a count that is too high is no failure there."""
+    compiled = all(kernel.toolchain != "source" for kernel in kernels)
+    return Stages(
+        parameter=parameter,
+        current=current if isinstance(current, int) else None,
+        largest=None,
+        reason="the scheduler takes fewer versions instead of failing, so no count is the largest"
+        if compiled
+        else "the source alone does not say how many versions are kept",
+        versions=tuple(
+            Versions(buffer=buffer.name, asked=buffer.stages, chosen=buffer.copies)
+            for kernel in kernels
+            for buffer in kernel.buffers
+            if buffer.stages is not None and compiled
+        ),
+    )
 
 
 def _none(parameter: str | None, current: int | None, reason: str) -> Stages:

@@ -2,9 +2,13 @@
 
 A row belongs to a question: file, kernel, parameters, target, interpreter, compiler options and
 the environment variables that steer the toolchain. It holds the answer and the hash of every file
-that the answer depends on: each module that the child loaded outside installed packages, and the
-metadata of the toolchain. A row counts only while all of them still hash to the same; so an edit
-of a helper two folders away, or another version of the toolchain, misses.
+that the answer depends on: each module that the child loaded outside installed packages, the
+metadata of the toolchain, and the folders of installed packages. A row counts only while all of
+them still hash to the same; so an edit of a helper two folders away, or another version of the
+toolchain, misses.
+
+As in git's index, a file whose size, times and inode are those of its hashing is not read again,
+unless it was so new then that a later edit could have left the same times.
 """
 
 from __future__ import annotations
@@ -13,16 +17,19 @@ import hashlib
 import json
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-_SCHEMA = 1
+_SCHEMA = 2
 _STEERING = ("TL_", "TILELANG_", "TRITON_", "CUDA_HOME", "CUDA_PATH")
 MOST_BYTES = 256 * 2**20
 _WAIT_SECONDS = 10.0
+_RACY_NS = 2 * 10**9  # the coarsest clock of a file system in use (FAT: 2 s)
 
 
 class Store:
@@ -31,7 +38,7 @@ class Store:
     def __init__(self, folder: Path | None = None, *, most_bytes: int = MOST_BYTES) -> None:
         self.path = (folder or default_folder()) / f"readings-{_SCHEMA}.sqlite"
         self.most_bytes = most_bytes
-        self._hashes: dict[str, tuple[tuple[int, int], str]] = {}
+        self._lock = threading.Lock()
         self._connection = self._open()
 
     def get(self, question: str) -> Any | None:
@@ -39,13 +46,14 @@ class Store:
         if self._connection is None:
             return None
         with suppress(sqlite3.Error, ValueError, KeyError, TypeError):
-            row = self._connection.execute(
-                "SELECT depends, answer, digest FROM reading WHERE question = ?", (question,)
-            ).fetchone()
+            with self._lock:
+                row = self._connection.execute(
+                    "SELECT depends, answer, digest FROM reading WHERE question = ?", (question,)
+                ).fetchone()
             if row is None or _digest(row[0] + row[1]) != row[2]:
                 return None
-            depends: dict[str, str] = json.loads(row[0])
-            if all(self._hash(path) == known for path, known in depends.items()):
+            depends: dict[str, list[Any]] = json.loads(row[0])
+            if all(_holds(path, known) for path, known in depends.items()):
                 return json.loads(row[1])
         return None
 
@@ -53,12 +61,12 @@ class Store:
         """Keep an answer together with the files that it depends on."""
         if self._connection is None:
             return
-        hashes = {path: self._hash(path) for path in depends_on}
-        if any(value is None for value in hashes.values()):
+        known = {path: _known(path) for path in depends_on}
+        if any(value is None for value in known.values()):
             return
-        depends, text = json.dumps(hashes), json.dumps(answer)
+        depends, text = json.dumps(known), json.dumps(answer)
         row = (question, depends, text, _digest(depends + text), time.time(), len(depends + text))
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error), self._lock:
             with self._connection:
                 self._connection.execute("INSERT OR REPLACE INTO reading VALUES (?,?,?,?,?,?)", row)
             self._prune()
@@ -108,17 +116,42 @@ class Store:
                 self._connection.execute("DELETE FROM reading WHERE question = ?", (question,))
                 total -= size
 
-    def _hash(self, path: str) -> str | None:
-        """Return the hash of a file's content, read once while its size and time stay the same."""
-        try:
-            found = Path(path).stat()
-            stamp = (found.st_mtime_ns, found.st_size)
-            if path not in self._hashes or self._hashes[path][0] != stamp:
-                content = Path(path).read_bytes()
-                self._hashes[path] = (stamp, hashlib.sha256(content).hexdigest())
-        except OSError:
-            return None
-        return self._hashes[path][1]
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    """Return what changes with a file: its size, times and inode; None if it is gone."""
+    try:
+        found = os.stat(path)  # noqa: PTH116  # a Path costs more than the call
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+def _hash(path: str) -> str | None:
+    """Return the hash of a file's content; of a folder, the time at which its names changed."""
+    try:
+        if os.path.isdir(path):  # noqa: PTH112
+            return str(os.stat(path).st_mtime_ns)  # noqa: PTH116
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _known(path: str) -> tuple[str, tuple[int, ...], bool] | None:
+    """Return hash, stamp, and whether an edit to come could leave the same stamp."""
+    stamp = _stamp(path)
+    digest = _hash(path)
+    if stamp is None or digest is None or _stamp(path) != stamp:
+        return None
+    return digest, stamp, time.time_ns() - max(stamp[1], stamp[2]) < _RACY_NS
+
+
+def _holds(path: str, known: Sequence[Any]) -> bool:
+    """Say whether a file is what it was when `_known` looked at it."""
+    digest, stamp, racy = known
+    found = _stamp(path)
+    if found is None:
+        return False
+    return (list(found) == stamp and not racy) or _hash(path) == digest
 
 
 def question_of(
@@ -133,7 +166,7 @@ def question_of(
     """Return the key of a question; steering environment variables are part of it."""
     steering = {k: v for k, v in os.environ.items() if k.startswith(_STEERING)}
     parts = {
-        "file": str(file.resolve()),
+        "file": os.path.realpath(file),
         "what": what,
         "params": sorted((name, repr(value)) for name, value in params.items()),
         "target": target,
@@ -152,6 +185,7 @@ def default_folder() -> Path:
     return user_cache_path("tilefit")
 
 
+@cache
 def _own_code() -> str:
     """Return what identifies our own reading of kernels: size and time of its modules."""
     folder = Path(__file__).parent

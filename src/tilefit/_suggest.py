@@ -13,6 +13,9 @@ halve another tile                           4
 two edits                          their sum
 ========================================  ====
 
+On Ascend there is nothing to merge, and every parameter that sets stages or versions counts: a
+loop in a loop has its own.
+
 Edits are tried in the order of their cost, then of the table, until three fit or twelve were
 lowered. So nothing cheaper than the first that fits was left out, as long as one was found.
 """
@@ -27,7 +30,7 @@ from typing import Any
 from tilefit._kernel import Kernel
 from tilefit._outcome import Judge, outcome_of
 from tilefit._report import Edit, Tried
-from tilefit._stages import stage_parameter
+from tilefit._stages import stage_parameter, stage_parameters
 from tilefit._verdict import Status
 
 MOST_LOWERINGS = 12
@@ -39,13 +42,14 @@ _SMALLEST_TILE = 16
 Reader = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[Kernel, ...]]
 
 
-def edits(params: Mapping[str, Any]) -> list[Edit]:
+def edits(params: Mapping[str, Any], *, ascend: bool = False) -> list[Edit]:
     """Return every single edit and every pair of different kinds, cheapest first.
 
     Args:
         params: The kernel's own parameters with their current values.
+        ascend: Whether they are for a kernel on Ascend.
     """
-    groups = [group for group in _groups(params) if group]
+    groups = [group for group in _groups(params, ascend) if group]
     singles = [edit for group in groups for edit in group]
     pairs = [
         Edit(a.cost + b.cost, a.params + b.params, a.pass_configs + b.pass_configs)
@@ -56,12 +60,14 @@ def edits(params: Mapping[str, Any]) -> list[Edit]:
     return sorted([*singles, *pairs], key=lambda edit: edit.cost)
 
 
-def _groups(params: Mapping[str, Any]) -> Iterator[list[Edit]]:
+def _groups(params: Mapping[str, Any], ascend: bool) -> Iterator[list[Edit]]:
     """Yield the edits of one kind at a time; a pair takes two kinds."""
-    yield [Edit(1, pass_configs=((AGGRESSIVE_MERGE, True),))]
+    if not ascend:
+        yield [Edit(1, pass_configs=((AGGRESSIVE_MERGE, True),))]
     numbers = {n: v for n, v in params.items() if isinstance(v, int) and not isinstance(v, bool)}
-    stages = stage_parameter(list(numbers))
-    if stages is not None:
+    first = stage_parameter(list(numbers))
+    one = [] if first is None else [first]
+    for stages in stage_parameters(list(numbers)) if ascend else one:
         now = numbers[stages]
         yield [Edit(2 * (now - s), ((stages, s),)) for s in range(now - 1, 0, -1)]
     for name, value in numbers.items():
@@ -99,6 +105,7 @@ def tried_edits(
     read: Reader,
     judge: Judge,
     progress: Callable[[str], None] | None = None,
+    ascend: bool = False,
 ) -> tuple[Tried, ...]:
     """Lower edits, cheapest first, until three fit or twelve were lowered; return all tried.
 
@@ -110,10 +117,11 @@ def tried_edits(
         read: Lowers the kernel with other parameters and pass configs.
         judge: Judges one device function.
         progress: Called with a line before each lowering.
+        ascend: Whether the kernel is on Ascend.
     """
     outcomes: list[Tried] = []
     fitting: list[Edit] = []
-    for edit in edits(own):
+    for edit in edits(own, ascend=ascend):
         if len(outcomes) == MOST_LOWERINGS or len(fitting) == ENOUGH:
             break
         if any(contains(edit, smaller) for smaller in fitting):

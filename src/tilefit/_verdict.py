@@ -3,66 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 
+from tilefit._ascend_limits import arena_check, ascend_checks
+from tilefit._checks import Check, Policy, Status, fullest, no_blocks, worst
 from tilefit._device import Device
 from tilefit._kernel import Dim, Kernel
 from tilefit._memory import STAGING
-from tilefit._plan import MemoryUse
+from tilefit._plan import MemoryUse, on_ascend
 from tilefit._units import round_up
 
-
-class Status(StrEnum):
-    """What can be said, worst first."""
-
-    DOES_NOT_FIT = "does-not-fit"
-    CANNOT_LOWER = "cannot-lower"
-    UNKNOWN = "unknown"
-    FITS = "fits"
-
-
-def worst(statuses: Iterable[Status]) -> Status:
-    """Return the worst of several; ``fits`` for none."""
-    order = list(Status)
-    return min(statuses, key=order.index, default=Status.FITS)
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the user asks beyond bare fitting.
-
-    Attributes:
-        headroom_bytes: Shared memory that has to stay free.
-    """
-
-    headroom_bytes: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One limit held against one value.
-
-    Attributes:
-        name: ``shared``, ``tensor``, ``threads``, ``grid.x``, ``cluster`` ...
-        value: What the kernel needs; text if it is symbolic, None if unknown.
-        limit: What the device allows.
-        status: The outcome.
-        reason: One line, for every outcome but a plain ``fits``.
-    """
-
-    name: str
-    value: Dim | None
-    limit: int | None
-    status: Status
-    reason: str | None = None
-
-    @property
-    def margin(self) -> int | None:
-        """What is left; negative if it does not fit, None if unknown."""
-        if isinstance(self.value, int) and self.limit is not None:
-            return self.limit - self.value
-        return None
+__all__ = ["Check", "Policy", "Status", "Verdict", "fullest", "judge", "worst"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,28 +32,25 @@ class Verdict:
     memories: tuple[Check, ...]
     limits: tuple[Check, ...]
 
+    @property
+    def silent_overflow(self) -> bool:
+        """Whether the compiler accepted more bytes of a memory than the chip has."""
+        return any(check.silent for check in self.memories)
+
 
 def judge(
     kernel: Kernel, uses: Sequence[MemoryUse], device: Device, policy: Policy | None = None
 ) -> Verdict:
     """Hold a placed kernel against a device."""
     policy = policy or Policy()
-    memories = tuple(_memory(use, device, policy) for use in uses)
-    limits = (
-        _threads(kernel, device),
-        *_grid(kernel, device),
-        *_cluster(kernel, device),
-        *_registers(kernel, device),
-        *_static(kernel, device),
-    )
+    memories = tuple(_memory(kernel, use, device, policy) for use in uses)
+    limits = tuple(_launch(kernel, device))
     vanished = _vanished(kernel)
     checks = [*memories, *limits]
     if vanished:
         # the bytes are those of a kernel without its buffers: they prove nothing that fits
         memories = tuple(
-            Check(name=c.name, value=c.value, limit=c.limit, status=Status.UNKNOWN, reason=vanished)
-            if c.status is Status.FITS
-            else c
+            replace(c, status=Status.UNKNOWN, reason=vanished) if c.status is Status.FITS else c
             for c in memories
         )
         checks = [*memories, *limits]
@@ -111,7 +59,18 @@ def judge(
     return Verdict(status=status, reason=reason, memories=memories, limits=limits)
 
 
-def _memory(use: MemoryUse, device: Device, policy: Policy) -> Check:
+def _launch(kernel: Kernel, device: Device) -> Iterable[Check]:
+    if device.vendor == "ascend" or on_ascend(kernel):
+        yield from ascend_checks(kernel)
+        return
+    yield _threads(kernel, device)
+    yield from _grid(kernel, device)
+    yield from _cluster(kernel, device)
+    yield from _registers(kernel, device)
+    yield from _static(kernel, device)
+
+
+def _memory(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) -> Check:
     if not device.has(use.memory):
         return Check(
             name=use.memory,
@@ -120,8 +79,10 @@ def _memory(use: MemoryUse, device: Device, policy: Policy) -> Check:
             status=Status.DOES_NOT_FIT,
             reason=f"{device.name} has no {use.memory} memory",
         )
-    pool = device.pool(use.memory)
-    limit = pool.per_block_bytes - (policy.headroom_bytes if use.memory in STAGING else 0)
+    if device.vendor == "ascend":
+        return arena_check(kernel, use, device, policy)
+    limit = device.pool(use.memory).per_block_bytes
+    limit -= policy.headroom_bytes if use.memory in STAGING else 0
     if use.total_bytes is None:
         reason = f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
         return Check(name=use.memory, value=None, limit=limit, status=Status.UNKNOWN, reason=reason)
@@ -160,14 +121,7 @@ def _grid(kernel: Kernel, device: Device) -> Iterable[Check]:
     limits = device.max_grid or (None, None, None)
     for axis, blocks, limit in zip("xyz", kernel.launch.grid, limits, strict=True):
         if isinstance(blocks, int) and blocks <= 0:
-            yield Check(
-                name=f"grid.{axis}",
-                value=blocks,
-                limit=limit,
-                status=Status.UNKNOWN,
-                reason=f"the grid has no blocks in {axis} at these sizes: nothing would run; "
-                "set the problem sizes and tiles with --set",
-            )
+            yield no_blocks(axis, blocks, limit)
         else:
             yield _at_most(f"grid.{axis}", blocks, limit)
 

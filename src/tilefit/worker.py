@@ -10,7 +10,8 @@ another, never on standard output, which belongs to the user's code. Every reque
     {"op": "read", "kernel", "params", "target", ...} -> {"kernels": [Kernel...]}
     {"op": "done"}                          ends the fork that serves the file
 
-A failure is ``{"error": KIND, "message": LINE}``; a fork that ends without answering is
+Every answer about a file names the ``files`` that it depends on. A failure is
+``{"error": KIND, "message": LINE}``; a fork that ends without answering is
 reported by its parent as ``{"id": null, "error": "died", ...}``.
 
 This guards against accidents (a crash, a hang, a flood of output). It is no sandbox.
@@ -25,11 +26,13 @@ import os
 import resource
 import signal
 import sys
+import sysconfig
 import time
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from tilefit._errors import InputError, KernelError, RefusedError, TilefitError, ToolchainError
+from tilefit.frontends._loaded import loaded_files
 from tilefit.frontends._protocol import Frontend, Source
 from tilefit.frontends._user_code import describe, one_line
 
@@ -83,7 +86,12 @@ def _serve_file(
     os.setpgid(0, 0)
     _limit_memory(memory_bytes)
     source: Source | None = None
-    path = Path(request["file"])
+    path = Path(request["file"]).absolute()  # user code may change the folder
+
+    def answer(**content: Any) -> None:
+        files = [*loaded_files(path), *_package_folders()]
+        _answer(answer_fd, request["id"], files=files, **content)
+
     while True:
         try:
             if request["op"] == "done":
@@ -100,14 +108,8 @@ def _serve_file(
                 else:
                     source = frontend.load(path, request.get("device"))
                 found = [_plain(k) for k in source.kernels()]
-                _answer(
-                    answer_fd,
-                    request["id"],
-                    kernels=found,
-                    toolchain=frontend.name,
-                    version=frontend.version(),
-                    **more,
-                )
+                name, version = frontend.name, frontend.version()
+                answer(kernels=found, toolchain=name, version=version, **more)
             else:
                 params = {k: ast.literal_eval(v) for k, v in request["params"].items()}
                 kernels = source.read(
@@ -117,20 +119,25 @@ def _serve_file(
                     pass_configs=request.get("pass_configs"),
                     want_build=request.get("want_build", False),
                 )
-                _answer(answer_fd, request["id"], kernels=[k.to_dict() for k in kernels])
+                answer(kernels=[k.to_dict() for k in kernels])
         except RefusedError as error:
-            _answer(answer_fd, request["id"], error="cannot-lower", message=str(error))
+            answer(error="cannot-lower", message=str(error))
         except InputError as error:
-            _answer(answer_fd, request["id"], error="input", message=str(error))
+            answer(error="input", message=str(error))
         except (KernelError, ToolchainError) as error:
-            _answer(answer_fd, request["id"], error="kernel", message=str(error))
-        except Exception as error:
-            message = f"reading the kernel failed: {describe(error, path)}"
-            _answer(answer_fd, request["id"], error="kernel", message=message)
+            answer(error="kernel", message=str(error))
+        except BaseException as error:  # user code may raise anything
+            answer(error="kernel", message=f"reading the kernel failed: {describe(error, path)}")
         line = requests.readline()
         if not line:
             _leave()
         request = json.loads(line)
+
+
+def _package_folders() -> list[str]:
+    """Return the folders of installed packages: an answer may change when one comes or goes."""
+    paths = (sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
+    return list(dict.fromkeys(path for path in paths if path))
 
 
 def _leave() -> NoReturn:

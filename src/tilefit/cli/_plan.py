@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,12 @@ _NO_DEVICE = "name a device with -d: h100, a100, rtx-4090, b200, rtx-5090 ... (`
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `plan`."""
-    parser.add_argument("source", metavar="FILE[::KERNEL]", help="the file and the kernel in it")
+    parser.add_argument(
+        "source",
+        metavar="FILE[::KERNEL]",
+        help="the file and the kernel in it; a file alone: every kernel that its main compiles; "
+        "a folder: every file below it",
+    )
     parser.add_argument(
         "-d",
         "--device",
@@ -50,6 +57,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--assemble",
         action="store_true",
         help="run nvcc and ptxas too: registers, spills, matrix instructions",
+    )
+    parser.add_argument(
+        "--estimate",
+        action="store_true",
+        help="read the source alone: needs no toolchain, executes nothing, is arithmetic",
+    )
+    parser.add_argument(
+        "--watch", action="store_true", help="answer again whenever the file is saved"
+    )
+    parser.add_argument(
+        "--jobs",
+        type=positive,
+        metavar="N",
+        help="files of a folder that are read at the same time (one for each processor, up to 8)",
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="read everything again and keep nothing"
     )
     parser.add_argument(
         "--ladder",
@@ -94,11 +118,16 @@ def run(args: argparse.Namespace) -> int:
     limits = Limits(seconds=args.timeout, memory_bytes=args.memory_limit)
     params = dict(setting(text) for text in args.set)
     output_format = _format(args)
+    _refuse_combinations(args)
     if args.list:
         split_source(args.source)
         with _Progress() as progress:
             listings = _analyze.kernels_in(
-                args.source, limits=limits, python=args.python, progress=progress
+                args.source,
+                limits=limits,
+                python=args.python,
+                progress=progress,
+                estimate=args.estimate,
             )
         _print_listing(args, listings)
         return 0
@@ -106,24 +135,58 @@ def run(args: argparse.Namespace) -> int:
     if not devices:
         raise InputError(_NO_DEVICE)
     shapes = read_shapes(Path(args.shapes)) if args.shapes else ()
+    options = _analyze.Options(
+        assemble=args.assemble,
+        suggest=args.suggest,
+        ladder=args.ladder,
+        estimate=args.estimate,
+        cache=not args.no_cache,
+    )
+    if args.watch:
+        from tilefit._watch import watch
+
+        cases = [{**params, **shape} for shape in shapes] or [params]
+        watch(
+            *(args.source, devices, cases, options, limits, args.python),
+            lambda report: _print(report, output_format, args.output),
+            lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
+        )
+        return 0
     with _Progress() as progress:
-        options = _analyze.Options(
-            assemble=args.assemble,
-            suggest=args.suggest,
-            ladder=args.ladder,
-            progress=progress,
-        )
-        report = _analyze.plan_with(
-            args.source,
-            devices,
-            params,
-            shapes=shapes,
-            limits=limits,
-            python=args.python,
-            options=options,
-        )
+        if Path(args.source).is_dir():
+            report = _analyze.plan_below(
+                args.source,
+                devices,
+                params,
+                limits=limits,
+                python=args.python,
+                options=options,
+                workers=args.jobs or min(os.cpu_count() or 1, 8),
+                step=progress.step,
+            )
+        else:
+            report = _analyze.plan_with(
+                args.source,
+                devices,
+                params,
+                shapes=shapes,
+                limits=limits,
+                python=args.python,
+                options=replace(options, progress=progress),
+            )
     _print(report, output_format, args.output)
     return report.exit_code if _gates(args) else 0
+
+
+def _refuse_combinations(args: argparse.Namespace) -> None:
+    """Refuse what cannot be meant together."""
+    if args.estimate and args.assemble:
+        raise InputError("--estimate compiles nothing, so there is nothing to --assemble")
+    if not Path(args.source).is_dir():
+        return
+    for flag in ("list", "watch", "ladder", "shapes", "assemble"):
+        if getattr(args, flag):
+            raise InputError(f"--{flag} is about one file: {args.source} is a folder")
 
 
 def _format(args: argparse.Namespace) -> str:
@@ -221,6 +284,7 @@ class _Progress:
 
     def __init__(self) -> None:
         self._status: Any = None
+        self._bar: Any = None
 
     def __enter__(self) -> _Progress:
         return self
@@ -235,6 +299,26 @@ class _Progress:
             self._status.start()
         self._status.update(f"{line} ...")
 
+    def step(self, done: int, total: int, last: str) -> None:
+        """Draw a bar: files that are done of all files, and the last one."""
+        if not sys.stderr.isatty():
+            return
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+            self._bar = Progress(
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.description}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.add_task("", total=total)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=done, description=last)
+
     def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
+        for shown in (self._status, self._bar):
+            if shown is not None:
+                shown.stop()

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from tilefit._kernel import Kernel, Listing
 
+COMPILED_NOTHING = "ran to its end and compiled nothing"
+
 
 class Source(Protocol):
     """A user's file after it was executed."""
@@ -79,6 +81,12 @@ class Ran:
     def seen(self) -> int:
         """How many kernels there are to account for: planned, refused or failed."""
         return len(self.kernels) + len(self.unbuilt)
+
+    @property
+    def broke_off(self) -> str | None:
+        """What ended main before its end, in one line; None if it came to its end."""
+        whole = self.ended is None or self.ended.endswith(COMPILED_NOTHING)
+        return None if whole else self.ended
 
     @property
     def failures(self) -> tuple[str, ...]:

@@ -14,12 +14,9 @@ from typing import Any
 
 from tilefit._errors import InputError, UnknownNameError
 from tilefit._kernel import Kernel, Listing
+from tilefit.frontends._source_allocate import ADAPTER
 from tilefit.frontends._source_control import Break, Continue
-from tilefit.frontends._source_find import (
-    kernels_among,
-    listing,
-    uses_adapter,
-)
+from tilefit.frontends._source_find import adapter_of, kernels_among, listing
 from tilefit.frontends._source_interpreter import Interpreter
 from tilefit.frontends._source_machine import MAX_STEPS_OF_A_STATEMENT, Exhausted
 from tilefit.frontends._source_reading import Reading, first_config
@@ -28,6 +25,10 @@ from tilefit.frontends._source_values import (
     Scope,
     Unknown,
 )
+
+# TileLang lowers for Ascend 950, whose target is "ascend"; a file of the common dialect can run
+# on the older chips ("ascend-910b" ...) through the adapter only
+_ADAPTER_ONLY = "ascend-"
 
 
 class SourceFrontend:
@@ -67,14 +68,14 @@ class SourceFile:
         self._facts = facts
         self._listings: tuple[Listing, ...] | None = None
         try:
-            self._adapter = uses_adapter(tree)
+            self._adapter = adapter_of(tree)
         except RecursionError:
-            self._adapter = False
+            self._adapter = ()
 
     def kernels(self) -> tuple[Listing, ...]:
         """List the kernels in the order in which the file defines them."""
         if self._listings is None:
-            machine = self._module({})
+            machine = self._module({}, self._adapter)
             names = machine.scope.vars
             self._listings = tuple(
                 listing(
@@ -103,7 +104,10 @@ class SourceFile:
         names = [one.name for one in self.kernels()]
         if kernel not in names:
             raise UnknownNameError("kernel", kernel, names)
-        machine = self._module(params)
+        adapter = self._adapter
+        if not adapter and target.startswith(_ADAPTER_ONLY):
+            adapter = ADAPTER
+        machine = self._module(params, adapter)
         reading = Reading(machine, kernel)
         kernels = reading.kernels(target)
         unused = [name for name in params if name not in machine.taken]
@@ -111,9 +115,9 @@ class SourceFile:
             raise UnknownNameError(f"parameter of {kernel}", unused[0], reading.names())
         return kernels
 
-    def _module(self, given: Mapping[str, Any]) -> Interpreter:
+    def _module(self, given: Mapping[str, Any], adapter: tuple[str, ...]) -> Interpreter:
         """Follow the statements of the module."""
-        machine = Interpreter(self.path.name, given, adapter=self._adapter, facts=self._facts)
+        machine = Interpreter(self.path.name, given, adapter=adapter, facts=self._facts)
         machine.scope.vars["__name__"] = self.path.stem
         for node in self.tree.body:
             machine.limit(MAX_STEPS_OF_A_STATEMENT)

@@ -17,14 +17,16 @@ from tilefit.frontends._source_values import (
     Value,
 )
 
-ADAPTER = "tilelang-ascend@0.1.2"
-# names that only the adapter tilelang-ascend has: they tell its files apart
+# the two spellings of the adapter tilelang-ascend, the newer one first
+ADAPTER = ("tilelang-ascend@0.1.2", "tilelang-ascend@0.1.1")
+_COMMON = {row.function for row in scope_rows("tilelang")}
+# names that only the adapter has: they tell its files apart
 ADAPTER_FUNCTIONS = frozenset(
     row.function
-    for row in scope_rows(ADAPTER)
-    if row.function not in {other.function for other in scope_rows("tilelang")}
+    for dialect in ADAPTER
+    for row in scope_rows(dialect)
+    if row.function not in _COMMON
 )
-
 
 # types that TVM does not know itself, as it spells them
 _CUSTOM = ("tfloat32", "float4_e2m1_unpacked")
@@ -54,18 +56,34 @@ def is_allocation(name: str) -> bool:
 
 
 def allocation(
-    dialect: str, name: str, args: Sequence[Value], keywords: Mapping[str, Value], line: int
+    dialects: Sequence[str],
+    name: str,
+    args: Sequence[Value],
+    keywords: Mapping[str, Value],
+    line: int,
 ) -> Tile | None:
-    """Return the buffer that an allocation function makes, None if we do not know the function."""
-    rows = [row for row in scope_rows(dialect) if row.function == name]
-    if not rows:
-        return None
+    """Return the buffer that an allocation function makes, None if we do not know the function.
+
+    Args:
+        dialects: Those that the file may be written in, the likeliest first.
+        name: The function.
+        args: Its arguments by position.
+        keywords: By name.
+        line: Line of the call.
+    """
     shape, dtype, scope = _described(name, list(args), keywords)
-    row = _row(rows, dtype, keywords)
+    found = [
+        _row(rows, dtype, keywords)
+        for dialect in dialects
+        if (rows := [row for row in scope_rows(dialect) if row.function == name])
+    ]
+    if not found:
+        return None
+    row = found[0]
     # TileLang puts bool tiles into the static part whatever the author says
     if scope is None or row.when == "dtype bool":
-        scope = row.scope
-    return Tile("", scope, shape, dtype, row, line)
+        return Tile("", row.scope, shape, dtype, row, line, others=tuple(found[1:]))
+    return Tile("", scope, shape, dtype, row, line, others=tuple(found[1:]), scope_given=True)
 
 
 def _row(rows: list[ScopeRow], dtype: str | Unknown, keywords: Mapping[str, Value]) -> ScopeRow:

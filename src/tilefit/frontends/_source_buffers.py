@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from tilefit._dtype import parse_dtype
 from tilefit._errors import InputError, RefusedError
 from tilefit._kernel import Buffer, Dim
-from tilefit._memory import TMEM_COLUMN_BYTES, Evidence, Memory, Owner
+from tilefit._memory import STAGING, TMEM_COLUMN_BYTES, Evidence, Memory, Owner
 from tilefit._scopes import memory_of
+from tilefit.frontends._source_allocate import ADAPTER
+from tilefit.frontends._source_ascend import OWNERS, memory_in_gemm
 from tilefit.frontends._source_ops import number
-from tilefit.frontends._source_trace import TracedLoop
+from tilefit.frontends._source_trace import TracedLaunch, TracedLoop
 from tilefit.frontends._source_unknown import names_of, written
 from tilefit.frontends._source_values import Tile, Unknown, Value
 
-_STAGING = (Memory.SHARED, Memory.LDS, Memory.THREADGROUP)
 # columns of tensor memory are handed out in powers of two from here (PTX ISA, tcgen05.alloc)
 _LEAST_COLUMNS = 32
 
@@ -58,12 +59,12 @@ def dim(value: Value) -> Dim:
     return int(value) if isinstance(value, int) else written(value)
 
 
-def buffer_of(tile: Tile, loops: Sequence[TracedLoop], vendor: str, missing: Missing) -> Buffer:
+def buffer_of(tile: Tile, launch: TracedLaunch, vendor: str, missing: Missing) -> Buffer:
     """Return what a tile declares.
 
     Args:
         tile: The tile.
-        loops: The loops of its launch.
+        launch: The launch that has it.
         vendor: Whose chip the target is.
         missing: Where to note what is not known.
 
@@ -71,10 +72,10 @@ def buffer_of(tile: Tile, loops: Sequence[TracedLoop], vendor: str, missing: Mis
         RefusedError: The vendor's chips have no such scope.
     """
     label = tile.name or f"the buffer of line {tile.line}"
-    memory = _memory(tile, vendor)
-    copies, why = _copies(tile, loops, memory)
+    memory = _memory(tile, vendor, launch)
+    copies, why = _copies(tile, launch.loops, memory)
     if copies is None:
-        missing.note(f"copies of {label}", *_stages_of(tile, loops))
+        missing.note(f"copies of {label}", *_stages_of(tile, launch.loops))
     if tile.doubt is not None:
         missing.note(f"whether {label} is allocated", tile.doubt)
         copies, why = None, None
@@ -83,12 +84,13 @@ def buffer_of(tile: Tile, loops: Sequence[TracedLoop], vendor: str, missing: Mis
     size = None if one_copy is None or copies is None else one_copy * copies
     fragment = tile.scope == "local.fragment"
     of_a_thread = memory is Memory.REGISTERS and not fragment
+    row_owner = tile.row.owner
     return Buffer(
         name=tile.name,
         scope=written(tile.scope),
         memory=memory,
         # written in the shape of the block's tile
-        owner=Owner.BLOCK if fragment and vendor != "ascend" else tile.row.owner,
+        owner=Owner.BLOCK if fragment and vendor != "ascend" else OWNERS.get(memory, row_owner),
         shape=() if isinstance(tile.shape, Unknown) else tuple(dim(d) for d in tile.shape),
         dtype=written(tile.dtype),
         copies=copies,
@@ -97,7 +99,7 @@ def buffer_of(tile: Tile, loops: Sequence[TracedLoop], vendor: str, missing: Mis
         bytes=size,
         bytes_per_thread=size if of_a_thread else None,
         line=tile.line,
-        static=memory in _STAGING and tile.scope != "shared.dyn",
+        static=memory in (*STAGING, Memory.THREADGROUP) and tile.scope != "shared.dyn",
         evidence=Evidence.DECLARED,
     )
 
@@ -110,16 +112,27 @@ def _note_what_is_open(tile: Tile, label: str, missing: Missing) -> None:
         missing.note(label, *needed)
 
 
-def _memory(tile: Tile, vendor: str) -> Memory:
-    row = tile.row
+def _memory(tile: Tile, vendor: str, launch: TracedLaunch) -> Memory:
+    """Return the memory of a tile; undecided if the spellings it may be in disagree about it."""
     if isinstance(tile.scope, Unknown):
         return Memory.UNDECIDED
-    if row.memory is Memory.UNDECIDED and tile.scope == row.scope:
-        return Memory.UNDECIDED
-    try:
-        return memory_of(row.dialect, vendor, tile.scope)
-    except InputError as error:
-        raise RefusedError(f"line {tile.line}: {error}") from error
+    found: set[Memory] = set()
+    refused: InputError | None = None
+    for row in (tile.row, *tile.others):
+        scope = tile.scope if tile.scope_given else row.scope
+        try:
+            meaning = memory_of(row.dialect, vendor, scope)
+        except InputError as error:
+            refused = refused or error
+            continue
+        # what a function allocates by default may hang on its use, where its scope alone does not
+        by_use = row.memory is Memory.UNDECIDED and scope == row.scope
+        found.add(Memory.UNDECIDED if by_use else meaning)
+    if not found and refused is not None:
+        raise RefusedError(f"line {tile.line}: {refused}") from refused
+    if tile.row.dialect in ADAPTER and tile.scope == "local.fragment":
+        return memory_in_gemm(launch.places.get(tile, ()))
+    return found.pop() if len(found) == 1 else Memory.UNDECIDED
 
 
 def _bytes(tile: Tile, memory: Memory) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tilefit._kernel import Listing, Parameter
-from tilefit.frontends._source_allocate import ADAPTER_FUNCTIONS
+from tilefit.frontends._source_allocate import ADAPTER, ADAPTER_FUNCTIONS
 from tilefit.frontends._source_language import LAUNCHES, TENSORS
 from tilefit.frontends._source_unknown import known, text_of
 from tilefit.frontends._source_values import (
@@ -29,12 +29,21 @@ def last_name(node: ast.AST | None) -> str | None:
     return node.id if isinstance(node, ast.Name) else None
 
 
-def uses_adapter(tree: ast.AST) -> bool:
-    """Return whether a file has spellings that only the adapter tilelang-ascend knows."""
-    return any(
-        isinstance(node, (ast.Attribute, ast.Name)) and last_name(node) in ADAPTER_FUNCTIONS
-        for node in ast.walk(tree)
-    )
+def adapter_of(tree: ast.AST) -> tuple[str, ...]:
+    """Return the spellings of the adapter tilelang-ascend that a file may be written in.
+
+    Returns:
+        Empty if it has no spelling that only the adapter knows; both if nothing tells them apart.
+    """
+    nodes = list(ast.walk(tree))
+    names = {last_name(n) for n in nodes if isinstance(n, (ast.Attribute, ast.Name))}
+    flags = {n.arg for n in nodes if isinstance(n, ast.keyword)}
+    if not names & ADAPTER_FUNCTIONS and "is_npu" not in flags:
+        return ()
+    new, old = ADAPTER
+    if any(isinstance(n, ast.Constant) and n.value == "shared.ub" for n in nodes):
+        return (new,)
+    return (old,) if "alloc_local" in names else ADAPTER
 
 
 def has_inner_kernel(node: FunctionNode) -> bool:

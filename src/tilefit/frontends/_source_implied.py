@@ -1,7 +1,7 @@
 """Buffers that operations of TileLang's language allocate by themselves.
 
-From ``language/{reduce_op,scan_op}.py``, ``cuda/language/print.py`` and
-``ascend/language/{reduce_op,simd}.py`` of TileLang 0.1.15.
+From ``language/{reduce_op,scan_op,tile_schedule}.py``, ``cuda/language/print.py`` and
+``ascend/language/{reduce_op,simd,tile_schedule}.py`` of TileLang 0.1.15.
 """
 
 from __future__ import annotations
@@ -17,6 +17,25 @@ _SHARED = ("shared", "shared.dyn")
 _FRAGMENT = "local.fragment"
 # a vector register of the Ascend 950
 _VECTOR_BITS = 2048
+# what a tile scheduler counts with, a scalar variable each
+_CURSOR = ("m_idx", "n_idx", "linear_idx", "current_iter")
+_ASCEND_CURSOR = (*_CURSOR, "core_id", "valid_flag")
+_SCHEDULERS = {
+    "BaseTileScheduler": _CURSOR,
+    "PersistentTileScheduler": _CURSOR,
+    "AscendBaseTileScheduler": _ASCEND_CURSOR,
+    "AscendTileScheduler": _ASCEND_CURSOR,
+    "AscendBatchedTileScheduler": (*_ASCEND_CURSOR, "batch_idx"),
+    "AscendMGroupedTileScheduler": (
+        *_ASCEND_CURSOR,
+        *("group_idx", "cur_num_m_blocks", "last_psum_m", "cur_psum_m", "m_block_cumsum"),
+    ),
+    "AscendKGroupedTileScheduler": (
+        *_ASCEND_CURSOR,
+        *("group_idx", "cur_shape_k", "last_psum_k", "cur_psum_k", "sf_k_cumsum"),
+        "k_block_cumsum",
+    ),
+}
 
 
 def implied(
@@ -38,6 +57,10 @@ def implied(
         line: Line of the call.
         in_simd: It stands in a ``T.SimdVF`` region.
     """
+    if name in _SCHEDULERS:
+        return _scheduler_state(dialect, name, keywords, line)
+    if name.endswith(("TileScheduler", "Emitter")):
+        return None
     if name == "reduce" or name.startswith("reduce_"):
         source = args[0] if args else keywords.get("buffer")
         target = args[1] if len(args) > 1 else keywords.get("out")
@@ -55,6 +78,21 @@ def implied(
         if isinstance(source, Tile) and source.scope == _FRAGMENT:
             return [_like(dialect, source, "alloc_shared", line, name="smem", scope="shared")]
     return []
+
+
+def _scheduler_state(
+    dialect: str, name: str, keywords: Mapping[str, Value], line: int
+) -> list[Tile] | None:
+    stateful, prefix = keywords.get("stateful", True), keywords.get("name")
+    if not isinstance(stateful, bool):
+        return None
+    made: list[Tile] = []
+    for attribute in _SCHEDULERS[name] if stateful else ():
+        tile = allocation((dialect,), "alloc_var", ["int32"], {}, line)
+        assert tile is not None
+        tile.name = f"{prefix}_{attribute}" if isinstance(prefix, str) else ""
+        made.append(tile)
+    return made
 
 
 def _base(value: Value) -> Value:
@@ -82,7 +120,7 @@ def _like(
     assert isinstance(tile, Tile)
     shape = tile.shape if isinstance(value, Tile) else Unknown((), value.text)
     where = {} if scope is None else {"scope": scope}
-    made = allocation(dialect, function, [shape, tile.dtype], where, line)
+    made = allocation((dialect,), function, [shape, tile.dtype], where, line)
     assert made is not None
     made.name = f"{tile.name}_frag" if name is None else name
     return made

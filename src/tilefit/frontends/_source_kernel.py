@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tilefit._kernel import Kernel, Launch, Loop
-from tilefit._memory import Memory
+from tilefit._memory import STAGING, Memory
+from tilefit.frontends._source_ascend import arenas_of, conditions_of, cores_of, open_lines
 from tilefit.frontends._source_buffers import Missing, buffer_of, dim, product
 from tilefit.frontends._source_find import plain
 from tilefit.frontends._source_ops import number
@@ -18,7 +19,6 @@ from tilefit.frontends._source_values import Unknown, Value
 # T.Kernel without threads= on a GPU (tilelang/cuda/language/kernel.py)
 _DEFAULT_THREADS = 128
 _VENDORS = {"sm_": "nvidia", "gfx": "amd", "ascend": "ascend", "metal": "apple"}
-_STAGING = (Memory.SHARED, Memory.LDS, Memory.THREADGROUP)
 _FIRST_WARP_SPECIALISED = 90  # compute capability 9.0
 
 
@@ -99,14 +99,14 @@ def _kernel(launch: TracedLaunch, trace: Trace, origin: Origin, function: str) -
     missing = Missing()
     if launch.doubt is not None:
         missing.note("whether this T.Kernel runs", launch.doubt)
-    buffers = tuple(buffer_of(t, launch.loops, origin.vendor, missing) for t in launch.tiles)
+    buffers = tuple(buffer_of(t, launch, origin.vendor, missing) for t in launch.tiles)
     dynamic = [b for b in buffers if b.scope == "shared.dyn"]
-    static = [b for b in buffers if b.memory in _STAGING and b.static]
+    static = [b for b in buffers if b.memory in (*STAGING, Memory.THREADGROUP) and b.static]
     decided = all(b.memory is not Memory.UNDECIDED or b.bytes is not None for b in buffers)
-    sized = decided and all(b.bytes is not None for b in (*dynamic, *static))
-    complete = sized and launch.doubt is None and not trace.gaps
+    whole = decided and launch.doubt is None and not trace.gaps
+    complete = whole and all(b.bytes is not None for b in (*dynamic, *static))
     lines = [*origin.notes, *trace.gaps, *_loop_lines(launch, missing, origin)]
-    return Kernel(
+    kernel = Kernel(
         name=origin.name,
         function=function,
         toolchain="source",
@@ -121,6 +121,28 @@ def _kernel(launch: TracedLaunch, trace: Trace, origin: Origin, function: str) -
         loops=tuple(_loop(loop) for loop in launch.loops),
         gemms=launch.gemms,
         notes=(*lines, *missing.lines()),
+    )
+    return _on_ascend(kernel, launch, whole) if origin.vendor == "ascend" else kernel
+
+
+def _on_ascend(kernel: Kernel, launch: TracedLaunch, whole: bool) -> Kernel:
+    """Return a kernel with the memories of Ascend; a grid there is one of cores, not of threads."""
+    unsure = [why for why in launch.regions.values() if why is not None]
+    missing = Missing()
+    if unsure:
+        missing.note("whether its vector and cube regions are there", *unsure)
+    buffers = kernel.buffers
+    arenas = arenas_of(buffers, complete=whole and not unsure)
+    ub = next((a.total_bytes for a in arenas if a.memory is Memory.UB), 0 if whole else None)
+    return replace(
+        kernel,
+        launch=replace(kernel.launch, threads_declared=None, threads=None),
+        dynamic_bytes=ub,
+        static_bytes=0,
+        arenas=arenas,
+        conditions=conditions_of(launch),
+        cores=None if unsure else cores_of(launch, buffers),
+        notes=(*kernel.notes, *missing.lines(), *open_lines(buffers)),
     )
 
 

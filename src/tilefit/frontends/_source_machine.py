@@ -71,7 +71,8 @@ class Machine:
         poisoned: Containers that were changed under a doubt, by identity.
         steps: Steps that are left.
         file: Name of the file, for messages.
-        adapter: The file is written for the adapter tilelang-ascend.
+        adapter: The spellings of the adapter tilelang-ascend that the file may be written in;
+            empty if it is for TileLang itself.
         contexts: Names of the ``with`` blocks around the current statement.
         facts: What the file may ask about the device (see `Frontend.load`).
     """
@@ -81,7 +82,7 @@ class Machine:
         file: str,
         given: Mapping[str, Any],
         *,
-        adapter: bool = False,
+        adapter: tuple[str, ...] = (),
         facts: Mapping[str, Any] | None = None,
     ) -> None:
         self.facts = dict(facts or {})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from tilefit.frontends._source_allocate import ADAPTER, allocation, dtype_of, is_allocation
+from tilefit.frontends._source_allocate import allocation, dtype_of, is_allocation
+from tilefit.frontends._source_ascend import REGIONS
 from tilefit.frontends._source_expressions import Expressions
 from tilefit.frontends._source_implied import implied, vector_type
 from tilefit.frontends._source_language import (
@@ -81,9 +82,8 @@ class Operations(Expressions):
         return unknown(node, *arguments.all)
 
     def _allocate(self, dialect: str, name: str, arguments: Arguments, node: ast.Call) -> Value:
-        if self.adapter and dialect == "tilelang":
-            dialect = ADAPTER
-        tile = allocation(dialect, name, arguments.places, arguments.names, node.lineno)
+        dialects = self.adapter if dialect == "tilelang" and self.adapter else (dialect,)
+        tile = allocation(dialects, name, arguments.places, arguments.names, node.lineno)
         if tile is None or self.trace is None:
             return self._unsure(arguments, node)
         if name.startswith("simd."):
@@ -118,13 +118,15 @@ class Operations(Expressions):
                     self.trace.touch(item, write=at in writes)
             for value in named.values():
                 self.trace.touch(value, write=name not in ("copy", "gemm"))
-            if "copy" in name:
+            if "copy" in name or "im2col" in name:
                 source = places[0] if places else named.get("src")
                 target = places[1] if len(places) > 1 else named.get("dst")
                 self.trace.touch(target, write=True)
                 self.trace.copy(source, target)
             if "gemm" in name:
-                self.trace.gemm()
+                self.trace.gemm([*places[:3], *(named[key] for key in "ABC" if key in named)])
+            if name in REGIONS:
+                self.trace.region(name, self.doubt)
         if name in ("view", "reshape") and places:  # other names for the same elements
             first = places[0]
             base = first.base if isinstance(first, Device) else first

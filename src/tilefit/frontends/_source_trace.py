@@ -55,13 +55,25 @@ class TracedLoop:
 
 @dataclass(slots=True, eq=False)
 class TracedLaunch:
-    """One T.Kernel block."""
+    """One T.Kernel block.
+
+    Attributes:
+        launcher: Its grid and threads.
+        doubt: Why it may not run.
+        tiles: What it allocates, in order.
+        loops: Its pipelined loops, and those without iterations.
+        gemms: How many matrix products are written in it.
+        places: Where a tile stands among the arguments of those products.
+        regions: Ascend's vector and cube regions in it, each with why it may not be there.
+    """
 
     launcher: Launcher
     doubt: Unknown | None = None
     tiles: list[Tile] = field(default_factory=list)
     loops: list[TracedLoop] = field(default_factory=list)
     gemms: int = 0
+    places: dict[Tile, list[int]] = field(default_factory=dict)
+    regions: dict[str, Unknown | None] = field(default_factory=dict)
 
 
 class Trace:
@@ -150,10 +162,21 @@ class Trace:
             elif not isinstance(origin, Tile):
                 loop.maybe_copied.add(tile)
 
-    def gemm(self) -> None:
+    def gemm(self, operands: Sequence[Value]) -> None:
         """Note a matrix product."""
-        if self._open:
-            self._open[-1].gemms += 1
+        if not self._open:
+            return
+        launch = self._open[-1]
+        launch.gemms += 1
+        for place, value in enumerate(operands):
+            tile = value.base if isinstance(value, Device) else value
+            if isinstance(tile, Tile):
+                launch.places.setdefault(tile, []).append(place)
+
+    def region(self, name: str, doubt: Unknown | None) -> None:
+        """Note a region for one kind of core."""
+        if self._open and (doubt is None or name not in self._open[-1].regions):
+            self._open[-1].regions[name] = doubt
 
     def gap(self, line: str) -> None:
         """Note why there may be more than is recorded."""

@@ -108,6 +108,8 @@ class Tile:
         dtype: Canonical name of the element type, or Unknown.
         row: What the allocation function gives by default.
         line: Line of the call.
+        others: What it gives in other spellings that the file may be written in.
+        scope_given: The author names the scope.
         doubt: Why it may not be allocated at all.
         used: A statement that can run touches it.
     """
@@ -118,6 +120,8 @@ class Tile:
     dtype: str | Unknown
     row: ScopeRow
     line: int
+    others: tuple[ScopeRow, ...] = ()
+    scope_given: bool = False
     doubt: Unknown | None = None
     used: bool = False
 

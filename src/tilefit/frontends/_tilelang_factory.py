@@ -7,21 +7,23 @@ gets those of the parameters that it names.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tilefit._errors import InputError, KernelError, RefusedError, TilefitError
-from tilefit.frontends._tilelang_find import (
+from tilefit.frontends._tilelang_find import const_names, first_config, match_dtype_objects
+from tilefit.frontends._tilelang_unwrap import (
     Method,
-    const_names,
-    first_config,
+    bound_by_partial,
     is_prim_func,
     jit_of,
-    match_dtype_objects,
+    signature_of,
 )
 from tilefit.frontends._user_code import describe
 
@@ -69,7 +71,7 @@ def build(value: Any, params: Mapping[str, Any], name: str, path: Path) -> Built
         KernelError: It raised, or gave something else than a kernel.
     """
     makers: list[Any] = []
-    given = dict(params)
+    given = {**bound_by_partial(value), **params}
     match_dtype_objects(value, given)
     try:
         for _ in range(_STEPS):
@@ -97,10 +99,13 @@ def _step(value: Any, given: Mapping[str, Any], name: str) -> Any:
     if isinstance(value, Method):
         held = value.owner
         if value.needs_object:
-            held = held(**_own(inspect.signature(held), given, name))
-        return _Bound(getattr(held, value.name))
+            held = _called(held, inspect.signature(held), given, name)
+        found = getattr(held, value.name)
+        return _Bound(found) if value.is_called else found
     if isinstance(value, _Bound):
         value = value.method
+    while isinstance(value, functools.partial):
+        value = value.func  # what it binds is among what is given
     jit = jit_of(value)
     if jit is not None:
         own = {**first_config(value), **given}
@@ -110,7 +115,16 @@ def _step(value: Any, given: Mapping[str, Any], name: str) -> Any:
         return jit.get_tir(**{**consts, **taken})
     if not callable(value):
         raise KernelError(f"calling {name} gave a {type(value).__name__}, not a TileLang kernel")
-    return value(**_own(inspect.signature(value), given, name))
+    return _called(value, signature_of(value), given, name)
+
+
+def _called(
+    function: Any, signature: inspect.Signature, given: Mapping[str, Any], name: str
+) -> Any:
+    """Call a function by position as far as that goes: a wrapper may take no names."""
+    bound = inspect.BoundArguments(signature, OrderedDict(_own(signature, given, name)))
+    bound.apply_defaults()
+    return function(*bound.args, **bound.kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +140,13 @@ def _own(
     own: dict[str, Any] = {}
     missing = []
     for p in signature.parameters.values():
-        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) or p.name in without:
+        if p.kind is p.VAR_KEYWORD or p.name in without:
             continue
         if p.name in given:
-            own[p.name] = given[p.name]
-        elif p.default is p.empty:
+            one = given[p.name]
+            several = p.kind is p.VAR_POSITIONAL and not isinstance(one, (list, tuple))
+            own[p.name] = (one,) if several else one
+        elif p.default is p.empty and p.kind is not p.VAR_POSITIONAL:
             missing.append(p.name)
     if missing:
         add = " ".join(f"--set {one}=VALUE" for one in missing)

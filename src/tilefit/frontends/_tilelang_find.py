@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import numbers
-import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 from tilefit._kernel import Listing, Parameter
-
-_KERNEL_DECORATORS = ("prim_func", "jit")
-
-
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A method that returns a kernel: it takes an object of its class first.
-
-    Attributes:
-        owner: The class.
-        name: The method.
-    """
-
-    owner: type
-    name: str
-
-    @property
-    def function(self) -> Any:
-        """The method as the class holds it."""
-        return inspect.getattr_static(self.owner, self.name)
-
-    @property
-    def needs_object(self) -> bool:
-        """False for static and class methods."""
-        return not isinstance(self.function, (staticmethod, classmethod))
+from tilefit.frontends._tilelang_unwrap import (
+    Method,
+    bound_by_partial,
+    defines_kernel,
+    function_of,
+    hidden_by,
+    holds_kernel,
+    inner_functions,
+    is_decorated,
+    is_prim_func,
+    jit_of,
+    last_name,
+    signature_of,
+    tree_of,
+)
 
 
 def kernels_among(values: Mapping[str, Any], module_name: str) -> dict[str, Any]:
@@ -45,13 +33,23 @@ def kernels_among(values: Mapping[str, Any], module_name: str) -> dict[str, Any]
     for name, value in values.items():
         if name.startswith("__"):
             continue
-        if isinstance(value, type) and value.__module__ == module_name:
-            for method, function in vars(value).items():
-                if method != "__init__" and _has_inner_kernel(_function(function)):
-                    found[f"{name}.{method}"] = Method(value, method)
+        if isinstance(value, type):
+            if value.__module__ == module_name and not inspect.isabstract(value):
+                found |= {f"{name}.{method.name}": method for method in _methods(value)}
         elif kernel_style(value, module_name):
-            found[name] = value
+            hidden = hidden_by(value)
+            # called through its wrapper, a jit object would compile
+            found[name] = value if jit_of(hidden) is None else hidden
     return found
+
+
+def _methods(owner: type) -> Iterator[Method]:
+    """Yield the methods of a class that give a kernel, its own and those it inherits."""
+    names = dict.fromkeys(n for c in reversed(owner.__mro__) if c is not object for n in vars(c))
+    for name in names:
+        method = Method(owner, name)
+        if name != "__init__" and holds_kernel(function_of(method)):
+            yield method
 
 
 def kernel_style(value: Any, module_name: str) -> str | None:
@@ -65,27 +63,16 @@ def kernel_style(value: Any, module_name: str) -> str | None:
         return "prim_func"
     if isinstance(value, Method):
         return "factory"
+    function = function_of(value)
     if jit_of(value) is not None:
-        return "factory" if _has_inner_kernel(_function(value)) else "eager"
-    function = _function(value)
-    if function is not None and getattr(value, "__module__", None) == module_name:
-        return "factory" if _has_inner_kernel(function) else None
-    return None
-
-
-def is_prim_func(value: Any) -> bool:
-    """Say whether a value is a finished PrimFunc."""
-    from tilelang import tvm
-
-    return isinstance(value, tvm.tirx.PrimFunc)
-
-
-def jit_of(value: Any) -> Any:
-    """Return the jit object in a value: itself, or the one that an autotuner holds; else None."""
-    for candidate in (value, getattr(value, "jit_impl", None)):
-        if hasattr(type(candidate), "get_tir") and hasattr(candidate, "signature"):
-            return candidate
-    return None
+        return "factory" if holds_kernel(function) else "eager"
+    if function is None:
+        return None
+    if function.__module__ != module_name and not isinstance(value, functools.partial):
+        return None
+    if jit_of(hidden_by(value)) is not None:
+        return kernel_style(hidden_by(value), module_name)
+    return "factory" if holds_kernel(function) else None
 
 
 def first_config(value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -101,7 +88,7 @@ def first_config(value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
 
 def listing(name: str, value: Any, module_name: str) -> Listing:
     """Return what `--list` says about a kernel."""
-    function = _function(value)
+    function = function_of(value)
     return Listing(
         name=name,
         style=kernel_style(value, module_name) or "factory",
@@ -112,9 +99,8 @@ def listing(name: str, value: Any, module_name: str) -> Listing:
 
 def match_dtype_objects(value: Any, params: dict[str, Any]) -> None:
     """Turn a dtype given as text into a dtype object where the default is one."""
-    function = _function(value)
-    if function is not None:
-        for p in inspect.signature(function).parameters.values():
+    if function_of(value) is not None:
+        for p in signature_of(value).parameters.values():
             if p.name in params:
                 params[p.name] = like(p.default, params[p.name])
 
@@ -132,57 +118,6 @@ def like(default: Any, given: Any) -> Any:
     return given
 
 
-def _function(value: Any) -> FunctionType | None:
-    """Return the Python function behind a kernel, below every decorator that says what it wraps."""
-    if isinstance(value, Method):
-        value = value.function
-    if isinstance(value, (staticmethod, classmethod)):
-        value = value.__func__
-    jit = jit_of(value)
-    inner = getattr(value if jit is None else jit, "func", None)
-    inner = getattr(inner, "orig_func", inner)
-    for candidate in (inner, getattr(value, "orig_func", None), value):
-        if callable(candidate) and hasattr(candidate, "__wrapped__"):
-            candidate = inspect.unwrap(candidate)
-        if isinstance(candidate, FunctionType):
-            return candidate
-    return None
-
-
-def _tree(function: FunctionType | None) -> ast.FunctionDef | None:
-    if function is None:
-        return None
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError, TypeError):
-        return None
-    outer = next(iter(ast.iter_child_nodes(tree)), None)
-    return outer if isinstance(outer, ast.FunctionDef) else None
-
-
-def _inner_functions(outer: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
-    return (n for n in ast.walk(outer) if isinstance(n, ast.FunctionDef) and n is not outer)
-
-
-def _is_decorated(node: ast.FunctionDef, *names: str) -> bool:
-    return any(_last_name(d) in names for d in node.decorator_list)
-
-
-def _has_inner_kernel(function: FunctionType | None) -> bool:
-    tree = _tree(function)
-    return tree is not None and any(
-        _is_decorated(node, *_KERNEL_DECORATORS) for node in _inner_functions(tree)
-    )
-
-
-def _last_name(node: ast.AST) -> str | None:
-    if isinstance(node, ast.Call):
-        node = node.func
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else None
-
-
 # ---- parameters --------------------------------------------------------------------------
 
 
@@ -192,7 +127,7 @@ def _parameters(value: Any) -> tuple[Parameter, ...]:
     A kernel in two steps (a factory whose result takes arguments again, a class and its method)
     has the parameters of both.
     """
-    function = _function(value)
+    function = function_of(value)
     jit = jit_of(value)
     if function is None or is_prim_func(value):
         return ()
@@ -200,15 +135,15 @@ def _parameters(value: Any) -> tuple[Parameter, ...]:
     if isinstance(value, Method) and value.needs_object:
         found |= _of_signature(inspect.signature(value.owner), ())
     tensors = set(getattr(getattr(jit, "func", None), "tensor_args", None) or ())
-    signature = inspect.signature(function)
-    takes_self = isinstance(value, Method) and not isinstance(value.function, staticmethod)
-    found |= _of_signature(signature, {*tensors, *list(signature.parameters)[:takes_self]})
-    tree = _tree(function)
+    found |= _of_signature(signature_of(value), tensors)
+    tree = tree_of(function)
     if tree is not None:
         for inner in _returned(tree):
             found = {**found, **{k: v for k, v in _of_definition(inner).items() if k not in found}}
         names = dict.fromkeys(_const_names(tree))
         found |= {n: Parameter(name=n, default=None, required=True) for n in names}
+    for name, default in bound_by_partial(value).items():
+        found[name] = Parameter(name=name, default=plain(default), required=False)
     for name, default in first_config(value).items():
         if name in found and found[name].default is None:
             found[name] = Parameter(name=name, default=plain(default), required=False)
@@ -220,10 +155,11 @@ def _of_signature(signature: inspect.Signature, without: Any) -> dict[str, Param
         p.name: Parameter(
             name=p.name,
             default=None if p.default is p.empty else plain(p.default),
-            required=p.default is p.empty,
+            # `*shape` may be given as one tuple
+            required=p.default is p.empty and p.kind is not p.VAR_POSITIONAL,
         )
         for p in signature.parameters.values()
-        if p.name not in without and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        if p.name not in without and p.kind is not p.VAR_KEYWORD
     }
 
 
@@ -236,11 +172,11 @@ def _returned(outer: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
         for node in (statement.value, *getattr(statement.value, "args", ()))
         if isinstance(node, ast.Name)
     }
-    for node in _inner_functions(outer):
-        if node.name not in returned or _is_decorated(node, "prim_func", "macro"):
+    for node in inner_functions(outer):
+        if node.name not in returned or is_decorated(node, "prim_func", "macro"):
             continue
-        holds = any(_is_decorated(inner, *_KERNEL_DECORATORS) for inner in _inner_functions(node))
-        if holds or _is_decorated(node, "jit"):
+        holds = defines_kernel(node)
+        if holds or is_decorated(node, "jit"):
             yield node
 
 
@@ -292,7 +228,7 @@ def plain(value: Any) -> Any:
 
 def const_names(value: Any) -> list[str]:
     """Return the names that ``T.const("M N K")`` declares in an eager kernel."""
-    tree = _tree(_function(value))
+    tree = tree_of(function_of(value))
     return [] if tree is None else _const_names(tree)
 
 
@@ -300,7 +236,7 @@ def _const_names(tree: ast.FunctionDef) -> list[str]:
     return [
         name
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and _last_name(node.func) == "const" and node.args
+        if isinstance(node, ast.Call) and last_name(node.func) == "const" and node.args
         if isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
         for name in node.args[0].value.replace(",", " ").split()
     ]

@@ -34,6 +34,8 @@ _WATCHED = (MERGE_PASS, WS_PASS, PIPELINE_PASS)
 class Capture:
     """Snapshots of the module around the passes that decide its memory."""
 
+    watched: tuple[str, ...] = _WATCHED
+
     def __init__(self) -> None:
         self.modules: dict[str, Any] = {}
 
@@ -64,16 +66,16 @@ class Capture:
 
     def instrument(self, tvm: Any) -> Any:
         """Return a TVM pass instrument that fills this capture."""
-        modules = self.modules
+        modules, watched = self.modules, self.watched
 
         @tvm.ir.instrument.pass_instrument  # type: ignore[untyped-decorator, unused-ignore]
         class _Around:
             def run_before_pass(self, module: Any, info: Any) -> None:
-                if info.name in _WATCHED:
+                if info.name in watched:
                     modules[f"before {info.name}"] = module
 
             def run_after_pass(self, module: Any, info: Any) -> None:
-                if info.name in _WATCHED:
+                if info.name in watched:
                     modules[f"after {info.name}"] = module
                 if info.name.endswith("LowerDeviceKernelLaunch"):
                     modules["launched"] = module
@@ -99,7 +101,7 @@ def kernels_of(
     build = None
     if build_flags is not None:
         build = Build(source=source, include_dirs=include_dirs_of_tilelang(), flags=build_flags)
-    functions = _in_order(artifact.device_mod)
+    functions = in_order(artifact.device_mod)
     roots = launch_roots(prim_func)
     if len(roots) != len(functions):  # not one T.Kernel a function: they share the whole body
         roots = [prim_func.body] * len(functions)
@@ -111,8 +113,8 @@ def kernels_of(
         declared = declared_buffers(root)
         nodes = with_copied(loop_nodes(root, sizes))
         causes = Causes(prim_func, nodes, capture.modules)
-        before = _function_named(capture.before, symbol) or function
-        after = _function_named(capture.after, symbol) or function
+        before = function_named(capture.before, symbol) or function
+        after = function_named(capture.after, symbol) or function
         buffers, static = buffers_of(declared, before, after, causes, source, configs, seen, vendor)
         for buffer in declared:
             seen[str(buffer.name)] = seen.get(str(buffer.name), 0) + 1
@@ -146,7 +148,7 @@ def kernels_of(
     return tuple(found)
 
 
-def _in_order(device_mod: Any) -> list[tuple[str, Any]]:
+def in_order(device_mod: Any) -> list[tuple[str, Any]]:
     """Return the device functions in the order of the source: TileLang numbers their names."""
     named = [
         (str(dict(function.attrs).get("global_symbol", symbol.name_hint)), function)
@@ -155,7 +157,8 @@ def _in_order(device_mod: Any) -> list[tuple[str, Any]]:
     return sorted(named, key=lambda pair: (len(pair[0]), pair[0]))
 
 
-def _function_named(module: Any, name: str) -> Any:
+def function_named(module: Any, name: str) -> Any:
+    """Return the function of that name in a module, None if there is none."""
     for symbol, function in module.functions.items() if module is not None else ():
         if name in (symbol.name_hint, str(dict(function.attrs or {}).get("global_symbol", ""))):
             return function

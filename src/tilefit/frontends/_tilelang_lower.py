@@ -105,9 +105,11 @@ def lower(
     import tilelang
     from tilelang import tvm
 
+    from tilefit.frontends._ascend import kernels_of as ascend_kernels_of
+    from tilefit.frontends._ascend_ir import AscendCapture
     from tilefit.frontends._tilelang_ir import Capture, kernels_of
 
-    capture = Capture()
+    capture = AscendCapture() if target == "ascend" else Capture()
     failed = None
     configs = {str(getattr(key, "value", key)): value for key, value in pass_configs.items()}
     drawn = [key for key in configs if key.startswith("tl.layout_visualization")]
@@ -129,7 +131,8 @@ def lower(
     foreign = foreign_instructions(prim_func, artifact.device_mod, target)
     if foreign:
         raise RefusedError(foreign)
-    kernels = kernels_of(
+    read: Any = ascend_kernels_of if target == "ascend" else kernels_of
+    kernels = read(
         prim_func,
         capture,
         artifact,
@@ -142,7 +145,7 @@ def lower(
         build_flags=nvcc_flags(configs, compile_flags) if want_build and not failed else None,
     )
     if failed is None:
-        return kernels
+        return tuple(kernels)
     if any(b.memory is Memory.TENSOR for k in kernels for b in k.buffers):
         raise RefusedError(failed)  # its columns are read from the code
     reason = f"TileLang laid out its memory and then failed to generate code: {failed}"
@@ -150,7 +153,7 @@ def lower(
         replace(
             k,
             # what TileLang declares in the code that it generates
-            dynamic_align_bytes=_DYNAMIC_ALIGN_BYTES if k.dynamic_bytes else None,
+            dynamic_align_bytes=_DYNAMIC_ALIGN_BYTES if k.dynamic_bytes and not k.arenas else None,
             built="cannot-assemble",
             built_reason=reason,
             notes=(*k.notes, reason),

@@ -10,13 +10,14 @@ from typing import Any
 
 from tilefit._errors import KernelError, TilefitError, UnknownNameError
 from tilefit._kernel import Kernel, Listing, Parameter
-from tilefit.frontends._protocol import Unbuilt
+from tilefit.frontends._protocol import COMPILED_NOTHING, Unbuilt
 from tilefit.frontends._tilelang_factory import Built, build, failure, wants_another_device
-from tilefit.frontends._tilelang_find import is_prim_func, kernels_among, like, listing
+from tilefit.frontends._tilelang_find import kernels_among, like, listing
 from tilefit.frontends._tilelang_lower import lower_built, tvm_target
 from tilefit.frontends._tilelang_run_capture import Captured
 from tilefit.frontends._tilelang_run_main import run_as_main
 from tilefit.frontends._tilelang_run_sandbox import Sandbox
+from tilefit.frontends._tilelang_unwrap import is_prim_func
 
 _SHARE_OF_TIME = 0.75  # the rest is for listing and answering
 
@@ -57,7 +58,7 @@ def run(path: Path, device_facts: Mapping[str, Any], seconds: float, version: st
             reason = f"main does not compile it, and it needs a value for {', '.join(open_ones)}"
             reason = f"{reason}: name it, as in {path.name}::{name} {add}"
             unbuilt.append(Unbuilt(kernel=name, refused=False, reason=reason))
-        ended = ended or f"{path.name} ran to its end and compiled nothing"
+        ended = ended or f"{path.name} {COMPILED_NOTHING}"
     return TileLangRun(path, version, sandbox, found, tuple(unbuilt), ended)
 
 

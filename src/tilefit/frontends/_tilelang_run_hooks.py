@@ -9,9 +9,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from tilefit.frontends._tilelang_find import first_config, is_prim_func
+from tilefit.frontends._tilelang_find import first_config
 from tilefit.frontends._tilelang_run_capture import Recorder, jit_name
 from tilefit.frontends._tilelang_run_kernel import FakeKernel
+from tilefit.frontends._tilelang_unwrap import is_prim_func
 from tilefit.frontends._unknown import Unknown
 
 

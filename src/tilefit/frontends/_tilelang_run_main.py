@@ -14,8 +14,9 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from tilefit.frontends._loaded import note_executed_files
 from tilefit.frontends._unknown import MissingModule
-from tilefit.frontends._user_code import describe, one_line
+from tilefit.frontends._user_code import describe, one_line, process_kept
 
 
 class TimeUpError(BaseException):
@@ -44,6 +45,7 @@ def run_as_main(
         Its module, and in one line what ended it early: None if nothing did, or nothing that is
         not reported elsewhere, or it exited on purpose.
     """
+    note_executed_files()
     path = path.resolve()
     module = _main_module(path)
     sys.modules["__main__"] = module
@@ -54,7 +56,7 @@ def run_as_main(
     if "tilelang.testing" in text or "pytest" in text:
         _run_tests_directly()
     try:
-        with _within(seconds):
+        with process_kept(), _within(seconds):
             code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
             exec(code, vars(module))
     except TimeUpError:

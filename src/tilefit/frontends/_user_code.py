@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 from tilefit._errors import KernelError
+from tilefit.frontends._loaded import note_executed_files
 
 
 def load_module(path: Path) -> ModuleType:
@@ -21,6 +25,7 @@ def load_module(path: Path) -> ModuleType:
     Raises:
         KernelError: The file raised or exited; the message names the line.
     """
+    note_executed_files()
     path = path.resolve()
     root, name = path.parent, path.stem
     while (root / "__init__.py").exists():
@@ -29,21 +34,44 @@ def load_module(path: Path) -> ModuleType:
     sys.path.insert(0, str(root))
     sys.argv = [str(path)]
     try:
-        if "." in name:
-            return importlib.import_module(name)
-        if name in sys.modules or not name.isidentifier():
-            name = f"_tilefit_user_{path.stem}"
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise KernelError(f"{path.name} is not a Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-        return module
+        with process_kept():
+            if "." in name:
+                return importlib.import_module(name)
+            if name in sys.modules or not name.isidentifier():
+                name = f"_tilefit_user_{path.stem}"
+            spec = importlib.util.spec_from_file_location(name, path)
+            if spec is None or spec.loader is None:
+                raise KernelError(f"{path.name} is not a Python file")
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = module
+            spec.loader.exec_module(module)
+            return module
     except KernelError:
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # user code may raise anything; nobody interrupts this process
         raise KernelError(describe(error, path)) from error
+
+
+@contextmanager
+def process_kept() -> Iterator[None]:
+    """Run user code: what we need of the process stays, and a copy of the process ends.
+
+    Modules and search paths that it takes away are put back. Where it forks, and the copy comes to
+    its end too, that copy must not go on as a second one of us.
+    """
+    process = os.getpid()
+    modules, paths, finders = dict(sys.modules), list(sys.path), list(sys.meta_path)
+    limit = sys.getrecursionlimit()
+    try:
+        yield
+    finally:
+        if os.getpid() != process:
+            os._exit(0)
+        for name, module in modules.items():
+            sys.modules.setdefault(name, module)
+        sys.path += [path for path in paths if path not in sys.path]
+        sys.meta_path += [finder for finder in finders if finder not in sys.meta_path]
+        sys.setrecursionlimit(max(limit, sys.getrecursionlimit()))
 
 
 def describe(error: BaseException, path: Path) -> str:

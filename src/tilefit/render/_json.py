@@ -7,7 +7,7 @@ from typing import Any
 
 from tilefit._kernel import Kernel, Listing
 from tilefit._memory import weakest
-from tilefit._report import Report, Residency, Result, Rung, Tried
+from tilefit._report import FileSeen, Report, Residency, Result, Rounds, Rung, Tried
 from tilefit._verdict import Status
 
 SCHEMA_VERSION = 1
@@ -15,12 +15,34 @@ SCHEMA_VERSION = 1
 
 def render(report: Report) -> str:
     """Return the report as one JSON document."""
-    body = {
+    evidence = [r.evidence for r in report.results]
+    body: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "evidence": weakest(r.evidence for r in report.results),
+        "evidence": weakest(evidence) if evidence else None,
         "results": [_result(r) for r in report.results],
     }
+    if report.files:
+        body["seen"] = {
+            key: sum(getattr(seen, key) for seen in report.files)
+            for key in ("seen", "planned", "refused", "failed")
+        }
+        body["files"] = [_file(seen) for seen in report.files]
     return json.dumps(body, indent=2)
+
+
+def _file(seen: FileSeen) -> dict[str, Any]:
+    return {
+        "file": seen.file,
+        "seen": seen.seen,
+        "planned": seen.planned,
+        "refused": seen.refused,
+        "failed": seen.failed,
+        "failures": [
+            {"kernel": one.kernel, "device": one.device, "reason": one.reason}
+            for one in seen.failures
+        ],
+        "remarks": list(seen.remarks),
+    }
 
 
 def render_listing(file: str, listings: tuple[Listing, ...]) -> str:
@@ -55,7 +77,7 @@ def _result(result: Result) -> dict[str, Any]:
         "verdict": result.status,
         "reason": result.reason,
         "evidence": result.evidence,
-        "silent_overflow": False,
+        "silent_overflow": result.silent_overflow,
         "built": _built(lowered),
         "matrix_instructions": lowered.matrix_instructions if lowered else None,
         "threads": lowered.launch.threads if lowered else None,
@@ -66,6 +88,9 @@ def _result(result: Result) -> dict[str, Any]:
             {"name": r.name, "threads": r.threads, "registers": r.registers}
             for r in (lowered.roles if lowered else ())
         ],
+        "cores": lowered.cores if lowered else None,
+        "conditions": list(lowered.conditions) if lowered else [],
+        "overlaps": list(lowered.overlaps) if lowered else [],
         "notes": list(lowered.notes) if lowered else [],
         "registers_per_thread": lowered.registers_per_thread if lowered else None,
         "spill_bytes": lowered.spill_bytes if lowered else None,
@@ -90,8 +115,10 @@ def _result(result: Result) -> dict[str, Any]:
                 "total_bytes": use.total_bytes,
                 "columns": use.columns,
                 "limit_bytes": check.limit,
+                "limit_reason": check.limit_reason,
                 "margin_bytes": check.margin,
                 "verdict": check.status,
+                "silent_overflow": check.silent,
                 "evidence": use.evidence,
             }
             for use, check in zip(result.uses, result.memories, strict=True)
@@ -103,7 +130,9 @@ def _result(result: Result) -> dict[str, Any]:
                 "memory": b.memory,
                 "owner": b.owner,
                 "shape": list(b.shape),
+                "padded_shape": list(b.padded_shape) if b.padded_shape else None,
                 "dtype": b.dtype,
+                "stages": b.stages,
                 "copies": b.copies,
                 "bytes": b.bytes,
                 "bytes_per_thread": b.bytes_per_thread,
@@ -122,12 +151,17 @@ def _result(result: Result) -> dict[str, Any]:
         ],
         "max_stages": result.stages.largest,
         "max_stages_reason": result.stages.reason,
+        "versions": [
+            {"buffer": v.buffer, "num_stages": v.asked, "versions": v.chosen}
+            for v in result.stages.versions
+        ],
         "max_stages_bytes": result.stages.largest_bytes,
         "next_stage_bytes": result.stages.next_bytes,
         "rows": [
             {
                 "name": row.name,
                 "kind": row.kind,
+                "memory": row.memory,
                 "static": row.static,
                 "offset": row.offset,
                 "bytes": row.bytes,
@@ -140,7 +174,7 @@ def _result(result: Result) -> dict[str, Any]:
         ],
         "packing_note": result.packing_note,
         "ladder": [_rung(rung, result) for rung in result.ladder] or None,
-        "occupancy": _residency(result.residency),
+        "occupancy": _rounds(result.rounds) or _residency(result.residency),
         "suggestions": [
             _suggestion(one) for one in result.tried if one.outcome.status is Status.FITS
         ],
@@ -171,6 +205,19 @@ def _residency(found: Residency | None) -> dict[str, Any] | None:
     }
 
 
+def _rounds(found: Rounds | None) -> dict[str, Any] | None:
+    """Return what Ascend has in place of resident blocks."""
+    if found is None:
+        return None
+    return {
+        "rounds": found.rounds,
+        "blocks": found.blocks,
+        "cores": found.cores,
+        "core": found.core,
+        "reason": found.reason,
+    }
+
+
 def _rung(rung: Rung, result: Result) -> dict[str, Any]:
     outcome = rung.outcome
     return {
@@ -178,6 +225,7 @@ def _rung(rung: Rung, result: Result) -> dict[str, Any]:
         "value": rung.value,
         "verdict": outcome.status,
         "reason": outcome.reason,
+        "memory": outcome.memory,
         "total_bytes": outcome.total_bytes,
         "limit_bytes": outcome.limit_bytes,
         "in_flight_bytes_per_block": rung.in_flight_bytes,
@@ -192,6 +240,7 @@ def _suggestion(one: Tried) -> dict[str, Any]:
         "set": dict(one.edit.params),
         "pass_configs": dict(one.edit.pass_configs),
         "cost": one.edit.cost,
+        "memory": outcome.memory,
         "total_bytes": total,
         "margin_bytes": None if limit is None or total is None else limit - total,
         "blocks_per_core": one.residency.blocks if one.residency else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from tilefit._memory import STAGING
+from tilefit._plan import ASCEND_OWNERS
 from tilefit._report import Report, Result
 
 _COLUMNS = (
@@ -25,23 +25,25 @@ def render_csv(report: Report) -> str:
     varying = report.varying
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*varying, *_COLUMNS])
+    shown = [*_COLUMNS, *_of_ascend(report)]
+    writer.writerow([*varying, *shown])
     for result in report.results:
         params = dict(result.params)
         cells = _cells(result)
-        writer.writerow([*(params.get(n) for n in varying), *(cells[c] for c in _COLUMNS)])
+        writer.writerow([*(params.get(n) for n in varying), *(cells.get(c) for c in shown)])
     return out.getvalue().rstrip("\n")
 
 
 def render_md(report: Report) -> str:
     """Return a Markdown table with the columns that people compare."""
     varying = report.varying
-    header = [*varying, *_SHORT]
+    shown = [*_SHORT, *_of_ascend(report)]
+    header = [*varying, *shown]
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
     for result in report.results:
         params = dict(result.params)
         cells = _cells(result)
-        row = [*(params.get(n) for n in varying), *(cells[c] for c in _SHORT)]
+        row = [*(params.get(n) for n in varying), *(cells.get(c) for c in shown)]
         lines.append(f"| {' | '.join('' if cell is None else str(cell) for cell in row)} |")
     notes = [
         f"- {result.device}: {result.reason}"
@@ -51,11 +53,26 @@ def render_md(report: Report) -> str:
     return "\n".join([*lines, *([""] if notes else []), *dict.fromkeys(notes)])
 
 
+def _of_ascend(report: Report) -> list[str]:
+    """Return the columns that a report on Ascend has besides: each memory that is used."""
+    used = {check.name for result in report.results for check in result.memories}
+    memories = [m for m in ASCEND_OWNERS if m in used]
+    names = [name for m in memories for name in (f"{m}_bytes", f"{m}_limit_bytes")]
+    return ["memory", "rounds", "silent_overflow", *names] if memories else []
+
+
 def _cells(result: Result) -> dict[str, object]:
     lowered, held = result.lowered, result.residency
-    use = next((u for u in result.uses if u.memory in STAGING), None)
-    check = next((c for c in result.memories if c.name in STAGING), None)
+    check = result.main
+    use = next((u for u in result.uses if check is not None and u.memory == check.name), None)
+    by_memory: dict[str, object] = {}
+    for found in result.memories:
+        by_memory |= {f"{found.name}_bytes": found.value, f"{found.name}_limit_bytes": found.limit}
     return {
+        **by_memory,
+        "memory": check.name if check else None,
+        "silent_overflow": result.silent_overflow,
+        "rounds": result.rounds.rounds if result.rounds else None,
         "file": result.file,
         "kernel": result.kernel,
         "function": lowered.function if lowered else None,

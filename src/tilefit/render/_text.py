@@ -8,31 +8,30 @@ from pathlib import PurePath
 
 from rich.text import Text
 
-from tilefit._kernel import Buffer, Dim
-from tilefit._memory import STAGING, Memory
+from tilefit._kernel import Buffer
+from tilefit._memory import Memory
 from tilefit._plan import MemoryUse
 from tilefit._report import Report, Residency, Result
 from tilefit._verdict import Check, Status
-from tilefit.render import _text_ladder, _text_table
+from tilefit.render import _text_ascend, _text_files, _text_ladder, _text_table
 from tilefit.render._drawing import draw
 from tilefit.render._words import (
     STYLE,
     WORD,
+    bar,
     blocks,
     columns,
     folded,
     number,
-    percent,
     shape,
     spaced,
 )
 
-_BAR = 36
-_OVER = 14
-
 
 def render(report: Report) -> Text:
     """Return a map for one device, a table for several."""
+    if report.several_kernels:
+        return Text("\n").join(_text_files.render(report))
     cases = {(result.device, repr(result.params)) for result in report.results}
     if len(cases) > 1:
         return Text("\n").join(_text_table.render(report))
@@ -56,18 +55,23 @@ def _map(result: Result, several: bool) -> Iterable[Text]:
         return
     yield Text()
     for use, check in zip(result.uses, result.memories, strict=True):
-        yield from _memory(result, use, check)
+        show = _text_ascend.memory if result.on_ascend else _memory
+        yield from show(result, use, check)
     yield from _registers(result)
-    yield _launch(result)
-    yield from _residency(result.residency)
-    yield _stages(result)
+    if result.on_ascend:
+        yield from _text_ascend.launch(result)
+        yield from _text_ascend.stages(result)
+    else:
+        yield _launch(result)
+        yield from _residency(result.residency)
+        yield _stages(result)
     for note in (*result.lowered.notes, *([result.packing_note] if result.packing_note else [])):
         yield from _labelled("note", note, STYLE[Status.UNKNOWN])
 
 
 def _headline(result: Result) -> Text:
     word = (WORD[result.status], STYLE[result.status])
-    main = next((c for c in result.memories if c.name in STAGING), None)
+    main = result.main
     if result.status is Status.FITS and main is not None and main.margin is not None:
         return Text.assemble(
             word,
@@ -84,9 +88,9 @@ def _headline(result: Result) -> Text:
 
 def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
     if use.memory is Memory.TENSOR and use.columns is not None:
-        yield _bar("tensor", use.columns, 512 if check.limit else 0, "columns")
+        yield bar("tensor", use.columns, 512 if check.limit else 0, "columns")
     else:
-        yield _bar(use.memory, check.value, check.limit, "B")
+        yield bar(use.memory, check.value, check.limit, "B")
     lowered = result.lowered
     buffers = [
         b for b in (lowered.buffers if lowered else ()) if b.memory is use.memory and not b.static
@@ -95,7 +99,7 @@ def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
         header = ("bytes", "buffer", "shape", "dtype", "copies", "offset", "why")
         rows = [_row(result, buffer) for buffer in buffers]
         yield from columns([header, *rows], right=(0, 5), header_style="dim")
-    if use.memory not in STAGING:
+    if use.memory is Memory.TENSOR:
         return
     gaps = [row for row in result.rows if row.kind == "gap" and not row.static]
     for gap in gaps:
@@ -151,22 +155,6 @@ def _static(result: Result, use: MemoryUse) -> Iterable[Text]:
         yield Text(f"{'':<13}{line}")
 
 
-def _bar(name: str, value: Dim | None, limit: int | None, unit: str) -> Text:
-    if not isinstance(value, int) or not limit:
-        what = f"{number(value)} of {number(limit)} {unit}"
-        return Text(f"{name:<7} {'none on this device' if limit == 0 else what}")
-    filled = round(_BAR * value / limit)
-    inside, over = min(filled, _BAR), min(max(filled - _BAR, 0), _OVER)
-    return Text.assemble(
-        f"{name:<7} ",
-        ("#" * inside, "red" if value > limit else "green"),
-        ("." * (_BAR - inside), "dim"),
-        "|",
-        ("#" * over, "red"),
-        f" {percent(value, limit)} of {limit:,} {unit}",
-    )
-
-
 # ---- registers, launch, stages ---------------------------------------------------------------
 
 
@@ -185,6 +173,8 @@ def _registers(result: Result) -> Iterable[Text]:
             f"({buffer.scope}){size}{line}"
         )
         label = ""
+    if result.on_ascend:
+        return
     if lowered.built == "not-tried":
         what = "registers per thread unknown: not assembled (--assemble)"
     elif lowered.built == "assembled":

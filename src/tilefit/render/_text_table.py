@@ -7,9 +7,9 @@ from pathlib import PurePath
 
 from rich.text import Text
 
-from tilefit._memory import STAGING
 from tilefit._report import Report, Result
 from tilefit._verdict import Status
+from tilefit.render import _text_memories
 from tilefit.render._words import WORD, columns, folded, number
 
 _HEADER = ("device", "target", "thr", "launch", "limit", "margin", "stages", "verdict")
@@ -25,16 +25,25 @@ def render(report: Report) -> Iterable[Text]:
     )
     notes: dict[str, int] = {}
     varying = report.varying
-    rows = [_row(result, varying, notes) for result in report.results]
+    on_ascend = [result for result in report.results if result.on_ascend]
+    rows = [_row(result, varying, notes) for result in report.results if not result.on_ascend]
     right = (*range(len(varying)), *(len(varying) + i for i in (2, 3, 4, 5, 6)))
     header = (*varying, *_HEADER)
-    yield from columns([header, *rows], right=right, header_style="dim", indent="", first_width=0)
+    if rows:
+        yield from columns(
+            [header, *rows], right=right, header_style="dim", indent="", first_width=0
+        )
+    if rows and on_ascend:
+        yield Text()
+    if on_ascend:
+        yield from _text_memories.render(on_ascend, varying, notes)
     for note, number_of_note in notes.items():
         yield Text(folded(f"({number_of_note}) {note}", 4))
     yield Text(_summary(report))
     evidence = sorted({str(r.evidence) for r in report.results if r.lowered is not None})
     if evidence:
-        yield Text(f"launch = dynamic + static (rounded); evidence: {', '.join(evidence)}")
+        what = "launch = dynamic + static (rounded); " if rows else ""
+        yield Text(f"{what}evidence: {', '.join(evidence)}")
     commands = [r for r in report.results if r.try_next is not None]
     for result in commands[:_MOST_COMMANDS]:
         tried = "compiled here, fits" if result.try_next_tried else "what can be changed"
@@ -57,7 +66,7 @@ def _summary(report: Report) -> str:
 
 
 def _row(result: Result, varying: tuple[str, ...], notes: dict[str, int]) -> tuple[str, ...]:
-    check = next((c for c in result.memories if c.name in STAGING), None)
+    check = result.main
     params = dict(result.params)
     word = WORD[result.status].replace("FITS", "fits")
     held = result.residency

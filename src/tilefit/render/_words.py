@@ -12,6 +12,8 @@ from tilefit._report import Residency
 from tilefit._verdict import Status
 
 WIDTH = 80
+_BAR = 36
+_OVER = 14
 _LEAST = 12  # columns that a last cell needs to be broken into lines
 STYLE = {
     Status.FITS: "bold green",
@@ -95,6 +97,23 @@ def number(value: Dim | None) -> str:
     if value is None:
         return "?"
     return f"{value:,}" if isinstance(value, int) else value
+
+
+def bar(name: str, value: Dim | None, limit: int | None, unit: str) -> Text:
+    """Return how full a memory is, drawn in ASCII."""
+    if not isinstance(value, int) or not limit:
+        what = f"{number(value)} of {number(limit)} {unit}"
+        return Text(f"{name:<7} {'none on this device' if limit == 0 else what}")
+    filled = round(_BAR * value / limit)
+    inside, over = min(filled, _BAR), min(max(filled - _BAR, 0), _OVER)
+    return Text.assemble(
+        f"{name:<7} ",
+        ("#" * inside, "red" if value > limit else "green"),
+        ("." * (_BAR - inside), "dim"),
+        "|",
+        ("#" * over, "red"),
+        f" {percent(value, limit)} of {limit:,} {unit}",
+    )
 
 
 def percent(value: int, limit: int) -> str:

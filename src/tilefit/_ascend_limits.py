@@ -1,0 +1,165 @@
+"""What a kernel may use of an Ascend memory, by the device's conditions, and what overruns it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tilefit._checks import Check, Policy, Status, no_blocks
+from tilefit._device import Condition, Device
+from tilefit._kernel import Buffer, Kernel
+from tilefit._memory import Evidence, Memory
+from tilefit._plan import MemoryUse
+
+_NAMED = 3  # buffers that a sentence names
+_NEVER_SEEN = ("api-scratch",)  # conditions that no toolchain here reports
+
+ACCEPTED = "the compiler accepts this; the chip has no such bytes"
+"""What is said of a memory that the compiler filled beyond its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What one memory offers a kernel.
+
+    Attributes:
+        bytes: The limit that is known to apply.
+        why: The condition that makes it so, in words; None for the plain limit.
+        perhaps: A condition that would make it less, where nothing says whether it holds.
+    """
+
+    bytes: int
+    why: str | None = None
+    perhaps: Condition | None = None
+
+
+def limit_of(kernel: Kernel, memory: Memory, device: Device) -> Limit:
+    """Return the limit of a memory that the device has, for this kernel."""
+    plain = device.pool(memory).per_block_bytes
+    mine = [c for c in device.conditions if c.memory == memory]
+    holding = [c for c in mine if c.code in kernel.conditions]
+    strictest = min(holding, key=lambda c: c.per_block_bytes, default=None)
+    least = plain if strictest is None else strictest.per_block_bytes
+    perhaps = next(
+        (
+            c
+            for c in mine
+            if c.code in _NEVER_SEEN and c not in holding and c.per_block_bytes < least
+        ),
+        None,
+    )
+    return Limit(least, None if strictest is None else strictest.when, perhaps)
+
+
+def arena_check(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) -> Check:
+    """Hold one memory of Ascend against the limit that applies, and say why it does."""
+    limit = limit_of(kernel, use.memory, device)
+    allowed = limit.bytes - (policy.headroom_bytes if use.memory is Memory.UB else 0)
+    why, perhaps = limit.why, limit.perhaps
+    if perhaps is not None:
+        why = f"{perhaps.per_block_bytes:,} B if {perhaps.when}"
+    check = Check(
+        name=use.memory,
+        value=use.total_bytes,
+        limit=allowed,
+        status=Status.FITS,
+        limit_reason=why,
+        silent=accepted(use, limit.bytes),
+    )
+    if use.total_bytes is None:
+        reason = f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
+        return replace(check, status=Status.UNKNOWN, reason=reason)
+    needed = f"{use.memory} {use.total_bytes:,} B"
+    if use.total_bytes > allowed:
+        words = f" ({limit.why})" if limit.why else ""
+        over = f"{needed}, limit {allowed:,} B{words}: over by {use.total_bytes - allowed:,} B"
+        blame = blamed(kernel, use.memory, allowed)
+        parts = [over, ACCEPTED if check.silent else "", blame or ""]
+        return replace(
+            check, status=Status.DOES_NOT_FIT, reason="; ".join(part for part in parts if part)
+        )
+    if perhaps is not None and use.total_bytes > allowed - limit.bytes + perhaps.per_block_bytes:
+        reason = (
+            f"{needed} fits {allowed:,} B, but only {perhaps.per_block_bytes:,} B are there if "
+            f"{perhaps.when}: the source does not say"
+        )
+        return replace(check, status=Status.UNKNOWN, reason=reason)
+    return check
+
+
+def ascend_checks(kernel: Kernel) -> Iterable[Check]:
+    """Yield what can be wrong with a kernel on Ascend beside its bytes.
+
+    Blocks run in rounds, and threads exist in SIMT parts only: neither has a known limit.
+    """
+    for axis, blocks in zip("xyz", kernel.launch.grid, strict=False):
+        if isinstance(blocks, int) and blocks <= 0:
+            yield no_blocks(axis, blocks, None)
+    yield from _overlaps(kernel)
+    yield from _undecided(kernel)
+
+
+def _overlaps(kernel: Kernel) -> Iterable[Check]:
+    """Two live things at one address: there are bytes enough, and one overwrites the other."""
+    for line in kernel.overlaps:
+        yield Check(
+            name="overlap",
+            value=None,
+            limit=None,
+            status=Status.DOES_NOT_FIT,
+            reason=f"two live things share bytes, and the compiler accepts this: {line}",
+        )
+
+
+def _undecided(kernel: Kernel) -> Iterable[Check]:
+    """What the source alone does not place may be in any of several memories."""
+    names = [b.name for b in kernel.buffers if b.memory is Memory.UNDECIDED]
+    if names:
+        yield Check(
+            name="undecided",
+            value=None,
+            limit=None,
+            status=Status.UNKNOWN,
+            reason=f"the source alone does not say which memory holds {', '.join(names)}: "
+            "allocate with a function that names it",
+        )
+
+
+def accepted(use: MemoryUse, limit_bytes: int) -> bool:
+    """Say whether the compiler took more of a memory than there is, without a word."""
+    return (
+        use.evidence is Evidence.COMPILED
+        and use.total_bytes is not None
+        and use.total_bytes > limit_bytes
+    )
+
+
+def blamed(kernel: Kernel, memory: Memory, limit_bytes: int) -> str | None:
+    """Say which buffers of a memory lie past its end, and which is the largest."""
+    mine = [b for b in kernel.buffers if b.memory is memory and b.bytes]
+    if not mine:
+        return None
+    largest = max(mine, key=lambda b: b.bytes or 0)
+    if (largest.bytes or 0) > limit_bytes:
+        return f"{largest.name} alone takes {_size(largest)}"
+    past = [b for b in mine if b.offset is not None and b.offset + (b.bytes or 0) > limit_bytes]
+    past.sort(key=lambda b: b.offset or 0)
+    words = [] if not past else [f"past the end: {_names(past)}"]
+    if largest not in past[:_NAMED]:
+        words.append(f"the largest: {largest.name}, {_size(largest)}")
+    return "; ".join(words)
+
+
+def _names(buffers: Sequence[Buffer]) -> str:
+    named = [
+        f"{b.name} ({'added by the compiler, ' if b.origin == 'compiler' else ''}{_size(b)} "
+        f"at {b.offset:,})"
+        for b in buffers[:_NAMED]
+    ]
+    more = len(buffers) - _NAMED
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+
+
+def _size(buffer: Buffer) -> str:
+    versions = f" in {buffer.copies} versions" if (buffer.copies or 1) > 1 else ""
+    return f"{buffer.bytes:,} B{versions}"

@@ -1,0 +1,250 @@
+"""`plan FILE` and `plan FOLDER`: every kernel of every file, each failure with its reason."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tilefit._device import Device
+from tilefit._device_facts import facts_of
+from tilefit._errors import InputError, TilefitError, ToolchainError
+from tilefit._kernel import Listing
+from tilefit._planner import Options, Planner, Reader, from_source, target_of
+from tilefit._reading import Estimated, Kernels, Opener
+from tilefit._report import Failure, FileSeen, Report, Result
+from tilefit._verdict import Status
+from tilefit.frontends._protocol import Ran
+
+_LEFT_OUT = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist"})
+_MARK = b"tilelang"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of every file.
+
+    Attributes:
+        devices: For which devices.
+        params: Parameters; a kernel takes those that it has.
+        options: What is asked beyond the verdict.
+    """
+
+    devices: tuple[Device, ...]
+    params: Mapping[str, Any]
+    options: Options
+
+
+def plan_file(path: Path, shown: str, question: Question, opener: Opener) -> Report:
+    """Plan every kernel that a file's own main compiles.
+
+    Args:
+        path: The file.
+        shown: What the answer calls it.
+        question: What is asked.
+        opener: Opens it.
+
+    Raises:
+        InputError: No kernel of it has one of the parameters.
+        ToolchainError: The toolchain is missing.
+    """
+    results, seen = _File(path, shown, question, opener).plan()
+    if not seen.seen:
+        raise InputError(
+            f"no TileLang kernel in {path.name}: it needs a @tilelang.jit function, "
+            "a @T.prim_func or a function that returns one, at module level"
+        )
+    return Report(tuple(results), (seen,))
+
+
+def plan_folder(
+    folder: Path,
+    question: Question,
+    openers: Callable[[], Opener],
+    *,
+    workers: int,
+    step: Callable[[int, int, str], None],
+) -> Report:
+    """Plan every kernel of every file below a folder; a file that crashes costs only itself.
+
+    Args:
+        folder: Where to look. Hidden folders, environments and builds are left out, and files
+            that do not mention TileLang are not executed.
+        question: What is asked.
+        openers: Makes one opener for each worker.
+        workers: How many files are read at the same time.
+        step: Called with files done, files in all, and the last one.
+
+    Raises:
+        InputError: There is no Python file.
+        ToolchainError: The toolchain is missing.
+    """
+    files = list(python_files(folder))
+    if not files:
+        raise InputError(f"{folder}: no Python file in this folder")
+    mentioned = [path for path in files if _mentions(path)]
+    local = threading.local()
+    step(0, len(mentioned), "")
+    with ExitStack() as stack, ThreadPoolExecutor(max(1, workers)) as pool:
+        lock = threading.Lock()
+
+        def work(path: Path) -> tuple[list[Result], FileSeen]:
+            if not hasattr(local, "opener"):
+                with lock:
+                    local.opener = stack.enter_context(openers())
+            return _File(path, str(path), question, local.opener).plan()
+
+        futures: list[Future[tuple[list[Result], FileSeen]]] = []
+        try:
+            futures = [pool.submit(work, path) for path in mentioned]
+            found = []
+            for number, (path, future) in enumerate(zip(mentioned, futures, strict=True), 1):
+                found.append(future.result())
+                step(number, len(mentioned), str(path))
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    silent = [FileSeen(file=str(path)) for path in files if path not in set(mentioned)]
+    return Report(
+        tuple(result for results, _ in found for result in results),
+        (*(seen for _, seen in found), *silent),
+    )
+
+
+def python_files(folder: Path) -> Iterator[Path]:
+    """Yield the Python files below a folder in order, leaving out what is not the author's."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and name not in _LEFT_OUT
+            and not (Path(parent) / name / "pyvenv.cfg").exists()
+        )
+        yield from (Path(parent) / name for name in sorted(names) if name.endswith(".py"))
+
+
+def _mentions(path: Path) -> bool:
+    try:
+        return _MARK in path.read_bytes()
+    except OSError:
+        return True  # it is asked about, and its failure has a reason
+
+
+class _File:
+    """One file, asked for all devices."""
+
+    def __init__(self, path: Path, shown: str, question: Question, opener: Opener) -> None:
+        self.path, self.shown, self.question, self.opener = path, shown, question, opener
+        self.results: list[Result] = []
+        self.seen = FileSeen(file=shown)
+
+    def plan(self) -> tuple[list[Result], FileSeen]:
+        """Return the results, and what became of every kernel."""
+        for devices in _alike(self.question):
+            try:
+                self._plan_on(devices)
+            except ToolchainError:
+                raise
+            except TilefitError as error:
+                for device in devices:
+                    self._fails(None, device, str(error))
+        return self.results, self.seen
+
+    def _plan_on(self, devices: Sequence[Device]) -> None:
+        """Plan for devices of one target: user code is told of the first."""
+        estimate = from_source(devices[0], self.question.options)
+        kernels: Kernels
+        kernels = Estimated(self.path) if estimate else self.opener.compiled(self.path)
+        ran = kernels.run(facts_of(devices[0]))
+        if not ran.seen and ran.broke_off:
+            for device in devices:
+                self._fails(None, device, ran.broke_off)
+            return
+        self._remark(ran)
+        options = self.question.options
+        if ran.seen > 1:
+            options = replace(options, stages=False, suggest=bool(options.suggest))
+        for one in ran.unbuilt:
+            for device in devices:
+                if one.refused:
+                    self._refused(one.kernel, one.reason, device, kernels, options)
+                else:
+                    self._fails(one.kernel, device, one.reason)
+        params = self._params_of(ran)
+        for listing in ran.kernels:
+            reader = Reader(
+                kernels.read,
+                listing,
+                (kernels.toolchain, kernels.version),
+                options,
+                estimate=estimate,
+            )
+            planner = Planner(
+                reader, listing, params[listing.name], f"{self.shown}::{listing.name}", options
+            )
+            for device in devices:
+                self._plan_one(planner, device)
+
+    def _plan_one(self, planner: Planner, device: Device) -> None:
+        try:
+            found = planner.on(device)
+        except ToolchainError:
+            raise
+        except TilefitError as error:
+            self._fails(planner.listing.name, device, str(error))
+            return
+        self.results += found
+        refused = any(one.status is Status.CANNOT_LOWER for one in found)
+        self._count(refused=int(refused), planned=int(not refused))
+
+    def _params_of(self, ran: Ran) -> dict[str, dict[str, Any]]:
+        """Return for each kernel those of the given parameters that it has."""
+        given = self.question.params
+        if len(ran.kernels) == 1:
+            return {ran.kernels[0].name: dict(given)}  # a wrong name is refused with near misses
+        known = {item.name: {p.name for p in item.parameters} for item in ran.kernels}
+        return {
+            name: {key: value for key, value in given.items() if key in names}
+            for name, names in known.items()
+        }
+
+    def _refused(
+        self, name: str, reason: str, device: Device, kernels: Kernels, options: Options
+    ) -> None:
+        listing = Listing(name=name, style="", line=None, parameters=())
+        reader = Reader(kernels.read, listing, (kernels.toolchain, kernels.version), options)
+        planner = Planner(reader, listing, {}, f"{self.shown}::{name}", options)
+        self.results.append(planner.refused(reason, device))
+        self._count(refused=1)
+
+    def _remark(self, ran: Ran) -> None:
+        lines = [ran.broke_off] if ran.broke_off else []
+        if ran.stubbed:
+            lines.append(f"not installed, stood in for: {', '.join(ran.stubbed)}")
+        remarks = dict.fromkeys((*self.seen.remarks, *lines))
+        self.seen = replace(self.seen, remarks=tuple(remarks))
+
+    def _fails(self, kernel: str | None, device: Device, reason: str) -> None:
+        one = Failure(kernel, device.name if len(self.question.devices) > 1 else None, reason)
+        self.seen = replace(self.seen, failures=(*self.seen.failures, one))
+
+    def _count(self, *, planned: int = 0, refused: int = 0) -> None:
+        self.seen = replace(
+            self.seen, planned=self.seen.planned + planned, refused=self.seen.refused + refused
+        )
+
+
+def _alike(question: Question) -> Iterator[list[Device]]:
+    """Yield the devices in groups of one target, in the order in which they were named."""
+    groups: dict[tuple[bool, str | None], list[Device]] = {}
+    for device in question.devices:
+        estimate = from_source(device, question.options)
+        groups.setdefault((estimate, target_of(device, estimate=estimate)), []).append(device)
+    yield from groups.values()

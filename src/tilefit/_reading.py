@@ -1,0 +1,292 @@
+"""How the kernels of a file are read: from the store, by a child process, or from the source."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from tilefit._errors import KernelError, RefusedError, TilefitError
+from tilefit._kernel import Kernel, Listing
+from tilefit._session import Child, Limits, Session
+from tilefit._store import Store, question_of
+from tilefit.frontends._protocol import Ran, Unbuilt
+
+_FAILURES: dict[str, type[TilefitError]] = {"refused": RefusedError, "kernel": KernelError}
+
+
+class Kernels(Protocol):
+    """The kernels of one file, by whatever way they are read."""
+
+    toolchain: str
+    version: str
+
+    def load(self) -> tuple[Listing, ...]:
+        """Return the kernels that the file offers."""
+        ...
+
+    def run(self, device_facts: Mapping[str, Any]) -> Ran:
+        """Return the kernels that the file's own main compiles."""
+        ...
+
+    def read(
+        self,
+        kernel: str,
+        params: Mapping[str, Any],
+        target: str,
+        *,
+        pass_configs: Mapping[str, Any] | None = None,
+        want_build: bool = False,
+    ) -> tuple[Kernel, ...]:
+        """Return one kernel as it is for a target."""
+        ...
+
+
+class Stored:
+    """A file's kernels from the store; a child starts at the first question that it lacks."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        store: Store | None,
+        child: Callable[[], Child],
+        python: str = sys.executable,
+    ) -> None:
+        """Prepare to answer for a file.
+
+        Args:
+            path: The file.
+            store: Where answers are kept; None asks the child every time.
+            child: Gives the child that executes the file.
+            python: Its interpreter.
+        """
+        self.path = path
+        self.toolchain = ""
+        self.version = ""
+        self.files: tuple[str, ...] = (str(path),)
+        self._store, self._child, self._python = store, child, python
+        self._ran: Ran | None = None
+        self._mode: tuple[str, Mapping[str, Any] | None] = ("load", None)
+        self._session: Session | None = None
+        self._session_mode: tuple[str, Mapping[str, Any] | None] | None = None
+
+    def load(self) -> tuple[Listing, ...]:
+        """Return the kernels that the file offers; see `Session.load`."""
+        self._mode = ("load", None)
+
+        def ask(session: Session) -> dict[str, Any]:
+            return {"kernels": [asdict(item) for item in session.listings]}
+
+        answer = self._answer("list", {}, "", {}, ask)
+        return tuple(Listing.from_dict(item) for item in answer["kernels"])
+
+    def run(self, device_facts: Mapping[str, Any]) -> Ran:
+        """Return the kernels that the file's own main compiles; see `Session.run`."""
+        self._mode = ("run", device_facts)
+
+        def ask(_: Session) -> dict[str, Any]:
+            assert self._ran is not None
+            return asdict(self._ran)
+
+        answer = self._answer("list", {}, "", {}, ask)
+        return Ran(
+            kernels=tuple(Listing.from_dict(item) for item in answer["kernels"]),
+            unbuilt=tuple(Unbuilt(**item) for item in answer["unbuilt"]),
+            ended=answer["ended"],
+            stubbed=tuple(answer["stubbed"]),
+        )
+
+    def read(
+        self,
+        kernel: str,
+        params: Mapping[str, Any],
+        target: str,
+        *,
+        pass_configs: Mapping[str, Any] | None = None,
+        want_build: bool = False,
+    ) -> tuple[Kernel, ...]:
+        """Return one kernel as it is lowered for a target; see `Session.read`."""
+        options = {**(pass_configs or {}), "want_build": want_build}
+
+        def ask(session: Session) -> dict[str, Any]:
+            kernels = session.read(
+                kernel, params, target, pass_configs=pass_configs, want_build=want_build
+            )
+            return {"kernels": [one.to_dict() for one in kernels]}
+
+        answer = self._answer(f"read {kernel}", params, target, options, ask)
+        return tuple(Kernel.from_dict(item) for item in answer["kernels"])
+
+    # ---- one question --------------------------------------------------------------------
+
+    def _answer(
+        self,
+        what: str,
+        params: Mapping[str, Any],
+        target: str,
+        options: Mapping[str, Any],
+        ask: Callable[[Session], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the kept answer or failure, else the child's, which is then kept."""
+        mode, facts = self._mode
+        question = ""
+        if self._store is not None:
+            question = question_of(
+                file=self.path,
+                what=f"{mode} {sorted((facts or {}).items())} {what}",
+                params=params,
+                target=target,
+                python=self._python,
+                options=options,
+            )
+            kept = self._store.get(question)
+            if kept is not None:
+                self.toolchain, self.version = kept["toolchain"]
+                for kind, error in _FAILURES.items():
+                    if kind in kept:
+                        raise error(kept[kind])
+                return dict(kept)
+        failure: TilefitError | None = None
+        content: dict[str, Any] = {}
+        try:
+            session = self._opened()
+            content = ask(session)
+        except RefusedError as error:
+            failure, content = error, {"refused": str(error)}
+        except KernelError as error:
+            failure, content = error, {"kernel": str(error)}
+        if self._session is not None:
+            self.files = self._session.files or self.files
+            content["toolchain"] = [self._session.toolchain, self._session.version]
+            if self._store is not None and self._session.files:
+                self._store.put(question, self._session.files, content)
+        if failure is not None:
+            raise failure
+        return content
+
+    def _opened(self) -> Session:
+        """Return a session in which the file was executed in the present mode."""
+        if self._session is not None and not self._session.child.alive:
+            self._session = self._session_mode = None  # it was stopped; begin again
+        if self._session is not None and self._session_mode == self._mode:
+            return self._session
+        if self._session is None:
+            self._session = Session(self.path, child=self._child())
+        mode, facts = self._mode
+        if mode == "load":
+            self._session.load()
+        else:
+            assert facts is not None
+            self._ran = self._session.run(facts)
+        self._session_mode = self._mode
+        self.toolchain, self.version = self._session.toolchain, self._session.version
+        return self._session
+
+
+class Estimated:
+    """A file's kernels as their source declares them; nothing is executed."""
+
+    def __init__(self, path: Path, device_facts: Mapping[str, Any] | None = None) -> None:
+        """Parse the file.
+
+        Raises:
+            InputError: It cannot be read or is no Python.
+        """
+        from tilefit.frontends._source import SourceFrontend
+
+        frontend = SourceFrontend()
+        self.toolchain, self.version = frontend.name, frontend.version()
+        self.files = (str(path),)
+        self._file = frontend.load(path, device_facts)
+        self._path = path
+
+    def load(self) -> tuple[Listing, ...]:
+        """Return the kernels that the file defines."""
+        return self._file.kernels()
+
+    def run(self, device_facts: Mapping[str, Any]) -> Ran:
+        """Return the kernels that need no value; nothing is run."""
+        self._file = type(self)(self._path, device_facts)._file
+        ready, open_ones = [], []
+        for item in self.load():
+            missing = [p.name for p in item.parameters if p.required]
+            if not missing:
+                ready.append(item)
+                continue
+            add = " ".join(f"--set {name}=VALUE" for name in missing)
+            reason = f"needs a value for {', '.join(missing)}: plan it by its name with {add}"
+            open_ones.append(Unbuilt(kernel=item.name, refused=False, reason=reason))
+        return Ran(kernels=tuple(ready), unbuilt=tuple(open_ones), ended=None, stubbed=())
+
+    def read(
+        self,
+        kernel: str,
+        params: Mapping[str, Any],
+        target: str,
+        *,
+        pass_configs: Mapping[str, Any] | None = None,
+        want_build: bool = False,
+    ) -> tuple[Kernel, ...]:
+        """Return one kernel as it is declared; see `SourceFile.read`."""
+        return self._file.read(
+            kernel, params, target, pass_configs=pass_configs, want_build=want_build
+        )
+
+
+class Opener(AbstractContextManager["Opener"]):
+    """Opens files one after another, with one child at most, started when it is needed."""
+
+    def __init__(
+        self,
+        *,
+        limits: Limits | None = None,
+        python: str = sys.executable,
+        store: Store | None = None,
+        started: Callable[[], None] | None = None,
+    ) -> None:
+        """Prepare to open files.
+
+        Args:
+            limits: What user code may use.
+            python: Interpreter that has the toolchain.
+            store: Where answers are kept; None asks the child every time.
+            started: Called before a child starts.
+        """
+        self._limits, self._python, self._store = limits, python, store
+        self._started = started
+        self._child: Child | None = None
+        self._last: Stored | None = None
+
+    def compiled(self, path: Path) -> Stored:
+        """Return a file whose kernels its toolchain compiles."""
+        self._last = Stored(path, store=self._store, child=self._living, python=self._python)
+        return self._last
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What the file that was opened last depends on, as far as it was executed."""
+        return self._last.files if self._last is not None else ()
+
+    def _living(self) -> Child:
+        if self._child is not None and not self._child.alive:
+            self._child.close()
+            self._child = None
+        if self._child is None:
+            if self._started is not None:
+                self._started()
+            self._child = Child(python=self._python, limits=self._limits)
+        return self._child
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._child is not None:
+            self._child.close()

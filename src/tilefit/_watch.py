@@ -1,0 +1,80 @@
+"""`plan --watch`: answer again at every saved edit, in a child that keeps its toolchain."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilefit._analyze import opener_for, plan_opened
+from tilefit._device import Device
+from tilefit._errors import TilefitError
+from tilefit._planner import Options
+from tilefit._report import Report
+from tilefit._session import Limits
+
+_LOOK_SECONDS = 0.05
+
+
+def watch(
+    source: str,
+    devices: tuple[Device, ...],
+    cases: Sequence[Mapping[str, Any]],
+    options: Options,
+    limits: Limits,
+    python: str,
+    show: Callable[[Report], None],
+    say: Callable[[str], None],
+    *,
+    times: int | None = None,
+) -> None:
+    """Plan, and plan again whenever a file that the answer depends on changes; until Ctrl-C.
+
+    A file that is broken for a moment costs one line; the next save is answered.
+
+    Args:
+        source: ``FILE`` or ``FILE::KERNEL``.
+        devices: For which devices.
+        cases: Sets of parameters, at least one.
+        options: What is asked.
+        limits: What user code may use.
+        python: Interpreter that has the toolchain.
+        show: Prints an answer.
+        say: Prints a line beside the answers.
+        times: How many answers to give; None for no end.
+    """
+    path = source.partition("::")[0]
+    files: set[str] = {path}
+    with opener_for(replace(options, cache=False), limits=limits, python=python) as opener:
+        try:
+            while True:
+                begun, before = time.perf_counter(), _stamps(files)
+                try:
+                    show(plan_opened(source, devices, cases, options, opener))
+                except TilefitError as error:
+                    say(f"tilefit: {error}")
+                files = {path, *opener.files}
+                # what was saved while it was read counts as an edit too
+                known = {**_stamps(files), **{f: s for f, s in before.items() if f in files}}
+                times = None if times is None else times - 1
+                if times == 0:
+                    return
+                say(f"-- {time.perf_counter() - begun:.2f} s; waiting for an edit (Ctrl-C ends)")
+                while _stamps(files) == known:
+                    time.sleep(_LOOK_SECONDS)
+        except KeyboardInterrupt:
+            return
+
+
+def _stamps(paths: Iterable[str]) -> dict[str, tuple[int, int, int] | None]:
+    """Return for each file what a save changes; None if it is gone for a moment."""
+    found: dict[str, tuple[int, int, int] | None] = {}
+    for path in paths:
+        try:
+            status = os.stat(path)  # noqa: PTH116
+            found[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
+        except OSError:
+            found[path] = None
+    return found

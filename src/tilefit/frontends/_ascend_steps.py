@@ -1,0 +1,185 @@
+"""The statements of a scheduled Ascend kernel as a line of steps, and when each buffer is live.
+
+Read after the scheduler has put the statements in order and before vector and cube work part, so
+that one line holds both. A vector region is one step. A buffer that a loop owns (it is written
+before it is read in every iteration) is live within an iteration, the whole loop long where
+iterations overlap; any other buffer that a loop touches is live for the whole outermost loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tilefit.frontends._ascend_ir import ELIGIBLE, Key
+from tilefit.frontends._tilelang_declared import dim, visit
+
+VECTOR_REGIONS = ("SIMT_VF", "SIMD_VF")
+_REGION_INDEX = "tl.vf_source_index"
+_CONTAINERS = ("body", "then_case", "else_case", "seq", "block")
+
+
+@dataclass(slots=True, eq=False)
+class Span:
+    """A loop on the line of steps.
+
+    Attributes:
+        variable: Its variable.
+        stages: The ``num_stages`` it asks for; None if it asks for none.
+        owned: Buffers that are fresh in each of its iterations.
+        empty: True if it has no iterations.
+        start: Its first step.
+        end: The step behind its last one.
+    """
+
+    variable: str
+    stages: int | None
+    owned: frozenset[Key]
+    empty: bool
+    start: int
+    end: int = 0
+
+
+@dataclass(slots=True)
+class Step:
+    """A statement.
+
+    Attributes:
+        touched: The buffers that it reads or writes.
+        loops: The loops around it, outermost first.
+        region: Number of the vector region that it is; None for other statements.
+        multiplies: Names of the first two operands, if it is a matrix multiplication.
+    """
+
+    touched: frozenset[Key]
+    loops: tuple[Span, ...]
+    region: int | None = None
+    multiplies: tuple[str, str] | None = None
+
+
+@dataclass(slots=True)
+class Steps:
+    """A kernel as a line of steps.
+
+    Attributes:
+        steps: Its statements.
+        loops: Its loops, outermost first.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    loops: list[Span] = field(default_factory=list)
+
+    def live(self, key: Key, *, overlapping: bool) -> tuple[int, int] | None:
+        """Return the first step of a buffer's life and the one behind its last.
+
+        Args:
+            key: The buffer.
+            overlapping: Several versions of it are alive at a time.
+        """
+        spans = [
+            self._extended(number, step, key, overlapping=overlapping)
+            for number, step in enumerate(self.steps)
+            if key in step.touched
+        ]
+        return _hull(spans)
+
+    def _extended(self, number: int, step: Step, key: Key, *, overlapping: bool) -> tuple[int, int]:
+        around = list(step.loops)
+        owner = next((n for n, loop in enumerate(around) if key in loop.owned), None)
+        if owner is not None:
+            over = overlapping or (around[owner].stages or 1) > 1
+            around = around[owner if over else owner + 1 :]
+        return (around[0].start, around[0].end) if around else (number, number + 1)
+
+    def region(self, index: int) -> tuple[int, int] | None:
+        """Return the span of a vector region by its number in the source."""
+        return _hull([(n, n + 1) for n, step in enumerate(self.steps) if step.region == index])
+
+    def multiplication(self, a: str, b: str) -> tuple[int, int] | None:
+        """Return the span of the matrix multiplications of two operands."""
+        return _hull([(n, n + 1) for n, s in enumerate(self.steps) if s.multiplies == (a, b)])
+
+    def around(self, key: Key) -> list[Span]:
+        """Return the loops that touch a buffer, outermost first."""
+        inside = {id(loop) for step in self.steps if key in step.touched for loop in step.loops}
+        return [loop for loop in self.loops if id(loop) in inside]
+
+    def within(self, loop: Span) -> frozenset[Key]:
+        """Return the buffers that a loop touches."""
+        return frozenset().union(*(s.touched for s in self.steps[loop.start : loop.end]))
+
+
+def _hull(spans: list[tuple[int, int]]) -> tuple[int, int] | None:
+    return (min(s for s, _ in spans), max(e for _, e in spans)) if spans else None
+
+
+def steps_of(body: Any, keys: Mapping[Any, Key]) -> Steps:
+    """Write the body of a kernel out as steps.
+
+    Args:
+        body: The statement.
+        keys: The buffers by the variable of their memory.
+    """
+    found = Steps()
+    _walk(body, (), found, keys)
+    return found
+
+
+def _walk(node: Any, loops: tuple[Span, ...], found: Steps, keys: Mapping[Any, Key]) -> None:
+    kind = type(node).__name__
+    if kind == "For":
+        notes = dict(node.annotations or {})
+        stages = notes.get("num_stages")
+        loop = Span(
+            variable=str(node.loop_var.name),
+            stages=None if stages is None else int(stages),
+            owned=frozenset(keys[s] for s in _storages(notes.get(ELIGIBLE, ())) if s in keys),
+            empty=dim(node.extent) == 0,
+            start=len(found.steps),
+        )
+        found.loops.append(loop)
+        _walk(node.body, (*loops, loop), found, keys)
+        loop.end = len(found.steps)
+        return
+    if kind == "SBlock" and str(node.name_hint) in VECTOR_REGIONS:
+        region = dict(node.annotations or {}).get(_REGION_INDEX)
+        _step(node, loops, found, keys, region=None if region is None else int(region))
+        return
+    children = [getattr(node, name, None) for name in _CONTAINERS]
+    if any(child is not None for child in children):
+        for child in children:
+            if child is None:
+                continue
+            for one in child if type(child).__name__ == "Array" else [child]:
+                _walk(one, loops, found, keys)
+        return
+    _step(node, loops, found, keys, region=None)
+
+
+def _storages(claimed: Any) -> list[Any]:
+    return [getattr(item, "data", item) for item in claimed]
+
+
+def _step(
+    node: Any, loops: tuple[Span, ...], found: Steps, keys: Mapping[Any, Key], *, region: int | None
+) -> None:
+    touched: set[Key] = set()
+    operands: list[tuple[str, str]] = []
+
+    def look(inner: Any) -> None:
+        kind = type(inner).__name__
+        if kind in ("BufferLoad", "BufferStore"):
+            touched.update(k for k in [keys.get(inner.buffer.data)] if k)
+        elif kind == "Call":
+            name = str(getattr(inner.op, "name", ""))
+            if name.endswith("tvm_access_ptr"):
+                touched.update(k for k in [keys.get(inner.args[1])] if k)
+            elif name.startswith("tl.tileop.gemm"):
+                a, b = (str(argument.args[0].buffer.name) for argument in inner.args[:2])
+                operands.append((a, b))
+
+    visit(node, look)
+    if touched or region is not None:
+        step = Step(frozenset(touched), loops, region, operands[0] if operands else None)
+        found.steps.append(step)

@@ -1,0 +1,259 @@
+"""`plan FILE` and `plan FOLDER`: counts add up, a bad file costs only itself, the store is safe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tilefit
+from tilefit._analyze import Options, plan_below
+from tilefit._child import Child, Limits
+from tilefit._report import Report
+
+pytestmark = pytest.mark.tilelang
+
+# one tile of 64 rows x WIDTH float32 that is copied in and out: 256 x WIDTH bytes
+COPY = """
+import tilelang
+import tilelang.language as T
+{imports}
+
+@tilelang.jit
+def copy(width={width}):
+    @T.prim_func
+    def kernel(A: T.Tensor((64, width), "float32"), B: T.Tensor((64, width), "float32")):
+        with T.Kernel(1, threads=128):
+            tile = T.alloc_shared((64, width), "float32")
+            T.copy(A, tile)
+            T.copy(tile, B)
+    return kernel
+
+if __name__ == "__main__":
+    copy()
+"""
+
+
+def kernel(folder: Path, name: str, width: object = 64, imports: str = "") -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(COPY.format(width=width, imports=imports))
+    return path
+
+
+def below(folder: Path, device: str = "h100", **options: object) -> Report:
+    return plan_below(
+        str(folder),
+        device,
+        {},
+        limits=Limits(seconds=60),
+        options=Options(**options),  # type: ignore[arg-type]
+        workers=2,
+    )
+
+
+def totals(report: Report) -> dict[str, int | None]:
+    return {Path(r.file).name: r.uses[0].total_bytes for r in report.results if r.uses}
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Counts the child processes that are started from now on."""
+    started: list[int] = []
+    make = Child.__init__
+
+    def counted(self: Child, **arguments: object) -> None:
+        started.append(1)
+        make(self, **arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Child, "__init__", counted)
+    return started
+
+
+@pytest.fixture(autouse=True)
+def _fresh_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache-of-the-user"))
+
+
+def test_a_crashing_file_costs_only_itself_and_counts_add_up(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    kernel(folder, "good.py", 64)  # 64 x 64 x 4 = 16,384
+    kernel(folder, "deep/wide.py", 1024)  # 64 x 1024 x 4 = 262,144 > 232,448
+    (folder / "dies.py").write_text("import os, tilelang\nos.abort()\n")
+    (folder / "raises.py").write_text("import tilelang\nraise RuntimeError('no luck')\n")
+    (folder / "syntax.py").write_text("import tilelang\ndef f(:\n")
+    (folder / "plain.py").write_text("print('nothing to do with kernels')\n")
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden" / "x.py").write_text("import tilelang; raise SystemExit(3)\n")
+    report = below(folder)
+    seen = {Path(one.file).name: one for one in report.files}
+    assert sorted(seen) == ["dies.py", "good.py", "plain.py", "raises.py", "syntax.py", "wide.py"]
+    assert totals(report) == {"good.py": 16_384, "wide.py": 262_144}
+    assert (seen["good.py"].planned, seen["wide.py"].planned) == (1, 1)
+    assert seen["plain.py"].seen == 0
+    reasons = {name: [f.reason for f in seen[name].failures] for name in seen}
+    assert "SIGABRT" in reasons["dies.py"][0]
+    assert "no luck" in reasons["raises.py"][0]
+    assert "syntax" in reasons["syntax.py"][0].casefold()
+    for one in report.files:
+        assert one.seen == one.planned + one.refused + one.failed
+    assert sum(one.failed for one in report.files) == 3
+    assert report.exit_code == 1  # one does not fit
+
+
+def test_a_failing_file_without_a_misfit_is_exit_2(tmp_path: Path) -> None:
+    kernel(tmp_path / "k", "good.py")
+    (tmp_path / "k" / "raises.py").write_text("import tilelang\n1 / 0\n")
+    assert below(tmp_path / "k").exit_code == 2
+
+
+def test_a_folder_without_python_files_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(tilefit.InputError, match="no Python file"):
+        below(tmp_path / "empty")
+
+
+def test_a_second_run_starts_no_child(tmp_path: Path, children: list[int]) -> None:
+    folder = tmp_path / "kernels"
+    for number in range(6):
+        kernel(folder, f"k{number}.py", 16 * (number + 1))
+    (folder / "raises.py").write_text("import tilelang\nraise RuntimeError('no luck')\n")
+    first = below(folder)
+    assert children
+    children.clear()
+    second = below(folder)
+    assert children == []
+    assert second == first
+    assert totals(second) == {f"k{n}.py": 64 * 16 * (n + 1) * 4 for n in range(6)}
+
+
+def test_no_cache_reads_everything_again(tmp_path: Path, children: list[int]) -> None:
+    kernel(tmp_path / "k", "a.py")
+    below(tmp_path / "k", cache=False)
+    children.clear()
+    below(tmp_path / "k", cache=False)
+    assert children
+    assert not list((tmp_path / "cache-of-the-user").rglob("*.sqlite"))
+
+
+def test_an_edit_of_a_helper_two_folders_away_misses(tmp_path: Path) -> None:
+    helper = tmp_path / "one" / "two" / "sizes.py"
+    helper.parent.mkdir(parents=True)
+    helper.write_text("WIDTH = 32\n")
+    imports = f"import sys; sys.path.insert(0, {str(helper.parent)!r}); from sizes import WIDTH"
+    kernel(tmp_path / "k", "a.py", "WIDTH", imports)
+    assert totals(below(tmp_path / "k")) == {"a.py": 64 * 32 * 4}
+    helper.write_text("WIDTH = 48\n")  # the same size in bytes, and perhaps the same second
+    assert totals(below(tmp_path / "k")) == {"a.py": 64 * 48 * 4}
+
+
+def test_an_import_inside_the_factory_counts_too(tmp_path: Path) -> None:
+    folder = tmp_path / "k"
+    (folder / "lazy").mkdir(parents=True)
+    path = kernel(folder, "a.py")
+    (folder / "lazy" / "late.py").write_text("WIDTH = 16\n")
+    text = path.read_text().replace(
+        "def copy(width=64):", "def copy():\n    from lazy.late import WIDTH as width"
+    )
+    path.write_text(text)
+    source = f"{path}::copy"
+    assert totals(tilefit.plan(source, "h100")) == {"a.py": 64 * 16 * 4}
+    (folder / "lazy" / "late.py").write_text("WIDTH = 80\n")
+    assert totals(tilefit.plan(source, "h100")) == {"a.py": 64 * 80 * 4}
+
+
+def test_parallel_runs_share_one_store(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    for number in range(4):
+        kernel(folder, f"k{number}.py", 16 * (number + 1))
+    command = [sys.executable, "-m", "tilefit", "plan", str(folder), "-d", "h100", "--json"]
+    env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "shared-cache")}
+    runs = [
+        subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    answers = [run.communicate() for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], answers
+    first, second = (json.loads(out) for out, _ in answers)
+    assert first == second
+    assert first["seen"] == {"seen": 4, "planned": 4, "refused": 0, "failed": 0}
+
+
+def test_devices_that_differ_in_what_the_code_may_ask(tmp_path: Path) -> None:
+    path = kernel(
+        tmp_path,
+        "asks.py",
+        "WIDTH",
+        "import torch\nWIDTH = 64 if torch.cuda.get_device_capability()[0] >= 9 else 32",
+    )
+    report = tilefit.plan(str(path), ["h100", "a100"])
+    found = {r.device: r.uses[0].total_bytes for r in report.results}
+    assert found == {"h100": 64 * 64 * 4, "a100": 64 * 32 * 4}
+    assert report.files[0].planned == 2
+
+
+def test_a_kernel_that_only_main_makes_can_be_named(tmp_path: Path) -> None:
+    path = kernel(tmp_path, "inner.py")
+    text = path.read_text()
+    head, tail = text.split("@tilelang.jit")
+    body = "def main():\n" + "".join(
+        f"    {line}\n" for line in ("@tilelang.jit" + tail.split("if __name__")[0]).splitlines()
+    )
+    path.write_text(f"{head}{body}    copy(width=96)\n\nif __name__ == '__main__':\n    main()\n")
+    assert totals(tilefit.plan(str(path), "h100")) == {"inner.py": 64 * 96 * 4}
+    assert totals(tilefit.plan(f"{path}::copy", "h100")) == {"inner.py": 64 * 96 * 4}
+
+
+def test_an_interpreter_without_tilefit(tmp_path: Path) -> None:
+    """As the user's other environment: it has the toolchain, by a path, and no tilefit."""
+    import venv
+
+    import tilelang
+
+    venv.create(tmp_path / "other", with_pip=False)
+    python = tmp_path / "other" / "bin" / "python"
+    (packages,) = (tmp_path / "other").glob("lib/python*/site-packages")
+    mine = Path(tilelang.__file__).parent.parent
+    for entry in mine.iterdir():
+        if "tilefit" not in entry.name:
+            (packages / entry.name).symlink_to(entry)
+    has_tilefit = subprocess.run([python, "-c", "import tilefit"], capture_output=True, check=False)
+    assert has_tilefit.returncode != 0
+    path = kernel(tmp_path, "a.py", 48)
+    report = tilefit.plan(f"{path}::copy", "h100", python=str(python))
+    assert totals(report) == {"a.py": 64 * 48 * 4}
+
+
+def test_the_command_prints_counts_and_reasons(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    kernel(folder, "good.py", 64)
+    (folder / "raises.py").write_text("import tilelang\nraise RuntimeError('no luck')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "tilefit", "plan", "kernels", "-d", "h100"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == ""
+    assert "2 seen = 1 planned + 0 refused + 1 failed." in done.stdout
+    assert "kernels/raises.py: raises.py:2 raised RuntimeError: no luck" in done.stdout
+    assert "16,384  232,448  216,064" in done.stdout
+
+
+@pytest.mark.parametrize("flag", [["--watch"], ["--list"], ["--ladder", "width"], ["--assemble"]])
+def test_flags_about_one_file_are_refused_for_a_folder(tmp_path: Path, flag: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tilefit", "plan", str(tmp_path), "-d", "h100", *flag],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "is a folder" in done.stderr

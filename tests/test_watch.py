@@ -1,0 +1,112 @@
+"""`plan --watch`: each save is answered by the same child, also after a broken one."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from tilefit._child import Child, Limits
+from tilefit._device import expand
+from tilefit._planner import Options
+from tilefit._report import Report
+from tilefit._watch import watch
+
+pytestmark = pytest.mark.tilelang
+
+# one tile of 64 rows x WIDTH float32: 256 x WIDTH bytes
+KERNEL = """
+import tilelang
+import tilelang.language as T
+from helper import WIDTH
+
+@tilelang.jit
+def copy(width=WIDTH):
+    @T.prim_func
+    def kernel(A: T.Tensor((64, width), "float32"), B: T.Tensor((64, width), "float32")):
+        with T.Kernel(1, threads=128):
+            tile = T.alloc_shared((64, width), "float32")
+            T.copy(A, tile)
+            T.copy(tile, B)
+    return kernel
+"""
+
+
+def save(path: Path, text: str) -> None:
+    """Write as editors do: a new file that takes the old one's place."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text(text)
+    fresh.replace(path)
+
+
+def test_saves_are_answered_by_one_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    make = Child.__init__
+
+    def counted(self: Child, **arguments: object) -> None:
+        started.append(1)
+        make(self, **arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Child, "__init__", counted)
+    path, helper = tmp_path / "kernel.py", tmp_path / "helper.py"
+    helper.write_text("WIDTH = 32\n")
+    path.write_text(KERNEL)
+    edits = [
+        lambda: save(helper, "WIDTH = 48\n"),  # what the kernel imports
+        lambda: save(path, KERNEL.replace("64", "128")),  # the kernel itself
+        lambda: save(path, "def broken(:\n"),
+        lambda: save(path, KERNEL),
+    ]
+    answers: list[int | None] = []
+    lines: list[str] = []
+
+    def next_edit() -> None:
+        if edits:
+            threading.Timer(0.3, edits.pop(0)).start()
+
+    def show(report: Report) -> None:
+        answers.append(report.results[0].uses[0].total_bytes)
+
+    def say(line: str) -> None:
+        lines.append(line)
+        if line.startswith("--"):
+            next_edit()
+
+    watch(
+        f"{path}::copy",
+        expand(["h100"]),
+        [{}],
+        Options(),
+        Limits(seconds=60),
+        sys.executable,
+        show,
+        say,
+        times=5,
+    )
+    # 64 x 32 x 4; 64 x 48 x 4; 128 x 48 x 4; broken; 64 x 48 x 4
+    assert answers == [8_192, 12_288, 24_576, 12_288]
+    assert [line for line in lines if "syntax error" in line]
+    assert started == [1]
+
+
+def test_ctrl_c_ends_it_quietly(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("WIDTH = 32\n")
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    command = [sys.executable, "-m", "tilefit", "plan", "kernel.py::copy", "-d", "h100", "--watch"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stderr is not None
+    line = process.stderr.readline()  # comes once the first answer is there
+    assert "waiting for an edit" in line
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "8,192" in out
+    assert err == ""
