@@ -39,7 +39,7 @@ def main() -> None:
         "bare script": [sys.executable, "-c", BARE.format(examples=str(ROOT / "examples"))],
         "tilefit plan": [
             *(sys.executable, "-m", "tilefit", "plan", source),
-            *("-d", "h100", "--set", "num_stages=3"),
+            *("-d", "h100", "--set", "num_stages=3", "--no-cache"),
         ],
     }
     seconds: dict[str, list[float]] = {name: [] for name in sides}

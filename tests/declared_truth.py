@@ -38,6 +38,8 @@ LoopKey = tuple[str, Extent, int, tuple[str, ...]]
 
 # for parameters without a default
 SIZE = 64
+# and where an autotuner would choose
+TUNED = dict.fromkeys(("with_defaults", "without_defaults"), {"rows": 24, "threads": 96})
 # where a statement holds others, in program order
 _PARTS = ("block", "seq", "init", "body", "then_case", "else_case")
 
@@ -155,7 +157,7 @@ def _filled(loop: Any) -> tuple[str, ...]:
     for node in _walk(loop):
         call = getattr(node, "value", None) if type(node).__name__ == "Evaluate" else None
         name = str(getattr(getattr(call, "op", None), "name", ""))
-        if call is None or "copy" not in name and "im2col" not in name:
+        if call is None or not any(word in name for word in ("copy", "im2col")):
             continue
         source, target = (getattr(arg, "args", [None])[0] for arg in call.args[:2])
         buffers = [getattr(one, "buffer", None) for one in (source, target)]
@@ -224,7 +226,7 @@ def target_of(path: Path) -> str:
 def required(path: Path) -> dict[str, dict[str, Any]]:
     """Return the kernels of a file, each with a value for the parameters that have no default."""
     return {
-        one.name: {p.name: SIZE for p in one.parameters if p.required}
+        one.name: {p.name: SIZE for p in one.parameters if p.required} | TUNED.get(one.name, {})
         for one in SourceFrontend().load(path).kernels()
     }
 
@@ -299,7 +301,10 @@ def _compare_file(path: Path) -> None:
     facts = facts_of(device("h100"))
     theirs = TileLangFrontend().load(path, facts)
     ours = SourceFrontend().load(path, facts)
-    for kernel, params in required(path).items():
+    mine, listed = required(path), [one.name for one in theirs.kernels()]
+    if list(mine) != listed:
+        raise AssertionError(f"kernels {list(mine)}, TileLang lists {listed}")
+    for kernel, params in mine.items():
         outcome = _compare(theirs, ours, kernel, params)
         line = [str(path), kernel, outcome.kind, outcome.detail]
         print(json.dumps(line), file=sys.__stdout__, flush=True)

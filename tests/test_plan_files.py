@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -129,6 +130,47 @@ def test_a_second_run_starts_no_child(tmp_path: Path, children: list[int]) -> No
     assert children == []
     assert second == first
     assert totals(second) == {f"k{n}.py": 64 * 16 * (n + 1) * 4 for n in range(6)}
+
+
+def command(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tilefit", "plan", str(folder), "-d", "h100", *more],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_printed_answer_is_kept_until_something_changes(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    path = kernel(folder, "a.py", 16)
+    first = command(folder)
+    assert "4,096" in first.stdout  # 64 x 16 x 4
+    second = command(folder)
+    assert (second.stdout, second.returncode) == (first.stdout, first.returncode)
+    path.write_text(path.read_text().replace("16", "24"))
+    assert "6,144" in command(folder).stdout  # 64 x 24 x 4
+    kernel(folder, "b.py", 2048)  # 64 x 2048 x 4 = 524,288 > 232,448
+    third = command(folder)
+    assert "524,288" in third.stdout
+    assert third.returncode == 1
+    assert command(folder, "--fail-on", "none").returncode == 0
+    assert command(folder).returncode == 1
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
+    path.unlink()
+    assert "a.py" not in command(folder).stdout
+
+
+def test_a_crash_is_not_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    flag = tmp_path / "flag"
+    (folder / "sometimes.py").write_text(
+        f"import os, tilelang\nos.path.exists({str(flag)!r}) or os.abort()\n"
+    )
+    assert "SIGABRT" in command(folder).stdout
+    flag.touch()
+    assert "SIGABRT" not in command(folder).stdout
 
 
 def test_no_cache_reads_everything_again(tmp_path: Path, children: list[int]) -> None:

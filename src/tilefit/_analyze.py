@@ -158,14 +158,18 @@ def plan_below(
     limits: Limits | None = None,
     python: str = sys.executable,
     options: Options | None = None,
+    store: Store | None = None,
     workers: int = 1,
     step: Callable[[int, int, str], None] = lambda *_: None,
 ) -> Report:
-    """Plan every kernel of every file below a folder; see `tilefit._files.plan_folder`."""
+    """Plan every kernel of every file below a folder; see `tilefit._files.plan_folder`.
+
+    ``store`` is where readings are kept, if the options allow it; the user's own if None.
+    """
     options = replace(options or Options(), progress=None)
     devices = _devices(device)
     question = Question(devices, params, replace(options, stages=False, suggest=False))
-    store = Store() if options.cache and not options.estimate else None
+    store = (store or Store()) if options.cache and not options.estimate else None
     return plan_folder(
         Path(folder),
         question,

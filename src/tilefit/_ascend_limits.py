@@ -10,9 +10,13 @@ from tilefit._device import Condition, Device
 from tilefit._kernel import Buffer, Kernel
 from tilefit._memory import Evidence, Memory
 from tilefit._plan import MemoryUse
+from tilefit._readings import READ_AS, Outlook, open_buffers, outlook, words
 
 _NAMED = 3  # buffers that a sentence names
 _NEVER_SEEN = ("api-scratch",)  # conditions that no toolchain here reports
+
+_EITHER = "ub or l1"
+_OUTLOOKS = {Outlook.FITS: Status.FITS, Outlook.NEVER: Status.DOES_NOT_FIT}
 
 ACCEPTED = "the compiler accepts this; the chip has no such bytes"
 """What is said of a memory that the compiler filled beyond its end."""
@@ -25,17 +29,20 @@ class Limit:
     Attributes:
         bytes: The limit that is known to apply.
         why: The condition that makes it so, in words; None for the plain limit.
+        physical_bytes: What the chip has of the memory, with what is kept from kernels.
         perhaps: A condition that would make it less, where nothing says whether it holds.
     """
 
     bytes: int
+    physical_bytes: int
     why: str | None = None
     perhaps: Condition | None = None
 
 
 def limit_of(kernel: Kernel, memory: Memory, device: Device) -> Limit:
     """Return the limit of a memory that the device has, for this kernel."""
-    plain = device.pool(memory).per_block_bytes
+    pool = device.pool(memory)
+    plain = pool.per_block_bytes
     mine = [c for c in device.conditions if c.memory == memory]
     holding = [c for c in mine if c.code in kernel.conditions]
     strictest = min(holding, key=lambda c: c.per_block_bytes, default=None)
@@ -48,28 +55,36 @@ def limit_of(kernel: Kernel, memory: Memory, device: Device) -> Limit:
         ),
         None,
     )
-    return Limit(least, None if strictest is None else strictest.when, perhaps)
+    why = None if strictest is None else strictest.when
+    return Limit(least, pool.physical_bytes, why, perhaps)
 
 
 def arena_check(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) -> Check:
     """Hold one memory of Ascend against the limit that applies, and say why it does."""
     limit = limit_of(kernel, use.memory, device)
     allowed = limit.bytes - (policy.headroom_bytes if use.memory is Memory.UB else 0)
-    why, perhaps = limit.why, limit.perhaps
+    perhaps = limit.perhaps
+    why = [limit.why] if limit.why else []
+    if not why and limit.physical_bytes > limit.bytes:
+        why.append(f"{limit.bytes:,} B usable of {limit.physical_bytes:,} B on the chip")
     if perhaps is not None:
-        why = f"{perhaps.per_block_bytes:,} B if {perhaps.when}"
+        why.append(f"{perhaps.per_block_bytes:,} B if {perhaps.when}")
     check = Check(
         name=use.memory,
         value=use.total_bytes,
         limit=allowed,
         status=Status.FITS,
-        limit_reason=why,
+        limit_reason="; ".join(why) or None,
         silent=accepted(use, limit.bytes),
     )
     if use.total_bytes is None:
         reason = f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
         return replace(check, status=Status.UNKNOWN, reason=reason)
     needed = f"{use.memory} {use.total_bytes:,} B"
+    if use.total_bytes > allowed and use.memory in READ_AS and open_buffers(kernel):
+        found = next(c for c in _open(kernel, device, policy) if c.name == _EITHER)
+        status = Status.UNKNOWN if found.status is Status.FITS else found.status
+        return replace(check, status=status, reason=found.reason)
     if use.total_bytes > allowed:
         words = f" ({limit.why})" if limit.why else ""
         over = f"{needed}, limit {allowed:,} B{words}: over by {use.total_bytes - allowed:,} B"
@@ -87,8 +102,8 @@ def arena_check(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) 
     return check
 
 
-def ascend_checks(kernel: Kernel) -> Iterable[Check]:
-    """Yield what can be wrong with a kernel on Ascend beside its bytes.
+def ascend_checks(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
+    """Yield what can be wrong with a kernel on Ascend beside the bytes of one memory.
 
     Blocks run in rounds, and threads exist in SIMT parts only: neither has a known limit.
     """
@@ -96,7 +111,7 @@ def ascend_checks(kernel: Kernel) -> Iterable[Check]:
         if isinstance(blocks, int) and blocks <= 0:
             yield no_blocks(axis, blocks, None)
     yield from _overlaps(kernel)
-    yield from _undecided(kernel)
+    yield from _open(kernel, device, policy)
 
 
 def _overlaps(kernel: Kernel) -> Iterable[Check]:
@@ -111,17 +126,29 @@ def _overlaps(kernel: Kernel) -> Iterable[Check]:
         )
 
 
-def _undecided(kernel: Kernel) -> Iterable[Check]:
-    """What the source alone does not place may be in any of several memories."""
-    names = [b.name for b in kernel.buffers if b.memory is Memory.UNDECIDED]
-    if names:
+def _open(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
+    """Check what the source alone does not place: it may be in any of several memories."""
+    shared = open_buffers(kernel)
+    others = [b.name for b in kernel.buffers if b.memory is Memory.UNDECIDED and b not in shared]
+    if others:
         yield Check(
             name="undecided",
             value=None,
             limit=None,
             status=Status.UNKNOWN,
-            reason=f"the source alone does not say which memory holds {', '.join(names)}: "
+            reason=f"the source alone does not say which memory holds {', '.join(others)}: "
             "allocate with a function that names it",
+        )
+    if shared:
+        limits = {m: limit_of(kernel, m, device).bytes for m in READ_AS if device.has(m)}
+        if Memory.UB in limits:
+            limits[Memory.UB] -= policy.headroom_bytes
+        yield Check(
+            name=_EITHER,
+            value=None,
+            limit=None,
+            status=_OUTLOOKS.get(outlook(kernel, limits), Status.UNKNOWN),
+            reason=words(kernel, limits),
         )
 
 
@@ -145,7 +172,7 @@ def blamed(kernel: Kernel, memory: Memory, limit_bytes: int) -> str | None:
     past = [b for b in mine if b.offset is not None and b.offset + (b.bytes or 0) > limit_bytes]
     past.sort(key=lambda b: b.offset or 0)
     words = [] if not past else [f"past the end: {_names(past)}"]
-    if largest not in past[:_NAMED]:
+    if all((b.bytes or 0) < (largest.bytes or 0) for b in past):
         words.append(f"the largest: {largest.name}, {_size(largest)}")
     return "; ".join(words)
 

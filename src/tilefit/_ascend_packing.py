@@ -11,9 +11,10 @@ The rules, memory by memory:
   in L0C has both padded to 16. UB is not padded.
 * A tile of several versions is an array of them. In UB each version starts at a multiple of 32 B.
 * Tiles that are never live together may share a slot, which has the size of its largest tile.
-  Those that one pipelined loop touches are live together: its iterations overlap. The tile that is hardest to place goes next: first the one that may share with the fewest slots there
-  are, then the one that excludes the most tiles, then the larger, then the earlier one. It goes
-  where the memory grows least, into an old slot before a new one.
+  Those that one pipelined loop touches are live together: its iterations overlap. The tile that is
+  hardest to place goes next: first the one that may share with the fewest slots there are, then
+  the one that excludes the most tiles, then the larger, then the earlier one. It goes where the
+  memory grows least, into an old slot before a new one.
 * Slots follow one another by size, the largest first, each aligned; the end is aligned to 32 B.
   A tile that is alone in its memory is left as it is.
 """

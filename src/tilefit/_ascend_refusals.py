@@ -5,8 +5,16 @@ The messages are known to `explain`; its table is the only one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tilefit._ascend_differs import tile_of
+from tilefit._ascend_limits import limit_of
+from tilefit._ascend_packing import layout
 from tilefit._device import Device
 from tilefit._explain import Finding, explain
+from tilefit._kernel import Kernel
+from tilefit._plan import ASCEND_OWNERS
 
 SILENCED = "T.annotate_unlimit_memory would turn this refusal into a silent overflow"
 """What is said beside the advice that the compiler gives."""
@@ -29,6 +37,45 @@ def plain_refusal(message: str, device: Device) -> str | None:
     if _UNLIMIT in message:
         parts.append(SILENCED)
     return ". ".join(part for part in parts if part)
+
+
+def reuse_would_do(
+    whole: Sequence[Kernel], smaller: Sequence[Kernel], device: Device
+) -> str | None:
+    """Say so if a refused kernel would fit with bytes shared by tiles that are never live together.
+
+    The compiler refuses by the sum of the tiles of a loop. Their sizes are those of the same
+    kernel compiled without its scheduler, which checks nothing; when each is live shows the same
+    kernel with smaller tiles, which it accepts.
+
+    Args:
+        whole: The device functions, compiled without the scheduler.
+        smaller: The same with parameters that the compiler accepts.
+        device: The device.
+
+    Returns:
+        None if it would not fit, or if the two kernels are not of the same buffers.
+    """
+    shares: list[str] = []
+    for big, small in zip(whole, smaller, strict=False):
+        for memory in ASCEND_OWNERS:
+            sized = [b for b in big.buffers if b.memory is memory and b.copies]
+            lived = [b for b in small.buffers if b.memory is memory and b.copies]
+            if [b.name for b in sized] != [b.name for b in lived]:
+                return None
+            tiles = [tile_of(replace(b, live=o.live)) for b, o in zip(sized, lived, strict=True)]
+            known = [tile for tile in tiles if tile is not None]
+            limit = limit_of(big, memory, device).bytes
+            if len(known) < len(tiles) or layout(known).total_bytes > limit:
+                return None
+            side_by_side = sum(b.bytes or 0 for b in sized)
+            if side_by_side > limit:
+                shares.append(
+                    f"The tiles are never all live together: sharing bytes within an iteration "
+                    f"they need {layout(known).total_bytes:,} B of {memory}, which is there, but "
+                    f"the compiler adds up {side_by_side:,} B. Use one buffer for several of them"
+                )
+    return shares[0] if shares and len(whole) == len(smaller) else None
 
 
 def cautious(message: str) -> str:

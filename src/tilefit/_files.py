@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +13,7 @@ from typing import Any
 from tilefit._device import Device
 from tilefit._device_facts import facts_of
 from tilefit._errors import InputError, TilefitError, ToolchainError
+from tilefit._kept import python_files
 from tilefit._kernel import Listing
 from tilefit._planner import Options, Planner, Reader, from_source, target_of
 from tilefit._reading import Estimated, Kernels, Opener
@@ -21,7 +21,6 @@ from tilefit._report import Failure, FileSeen, Report, Result
 from tilefit._verdict import Status
 from tilefit.frontends._protocol import Ran
 
-_LEFT_OUT = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist"})
 _MARK = b"tilelang"
 
 
@@ -84,7 +83,7 @@ def plan_folder(
         InputError: There is no Python file.
         ToolchainError: The toolchain is missing.
     """
-    files = list(python_files(folder))
+    files = [Path(name) for name in python_files(str(folder))]
     if not files:
         raise InputError(f"{folder}: no Python file in this folder")
     mentioned = [path for path in files if _mentions(path)]
@@ -115,19 +114,6 @@ def plan_folder(
         tuple(result for results, _ in found for result in results),
         (*(seen for _, seen in found), *silent),
     )
-
-
-def python_files(folder: Path) -> Iterator[Path]:
-    """Yield the Python files below a folder in order, leaving out what is not the author's."""
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".")
-            and name not in _LEFT_OUT
-            and not (Path(parent) / name / "pyvenv.cfg").exists()
-        )
-        yield from (Path(parent) / name for name in sorted(names) if name.endswith(".py"))
 
 
 def _mentions(path: Path) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tilefit._device import Device
 from tilefit._kernel import Buffer, Kernel
 from tilefit._memory import TMEM_COLUMN_BYTES, Evidence, Memory, Owner, weakest
+from tilefit._readings import readings
 from tilefit._units import round_up
 
 ASCEND_OWNERS = {
@@ -86,6 +87,10 @@ def _arenas(kernel: Kernel) -> Iterable[MemoryUse]:
         }
         if kernel.dynamic_bytes is None:  # an allocation was not read: every sum lacks something
             found = {memory: (owner, None, why) for memory, (owner, _, why) in found.items()}
+    for reading in readings(kernel):  # a buffer that may be in either counts in both
+        for arena in reading.kernel.arenas:
+            if arena.memory is reading.memory:
+                found[arena.memory] = (arena.owner, arena.total_bytes, arena.evidence)
     for memory in ASCEND_OWNERS:
         if memory in found:
             owner, total, evidence = found[memory]

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from tilefit._advice import advice
-from tilefit._ascend_refusals import cautious, plain_refusal
+from tilefit._ascend_refusals import cautious, plain_refusal, reuse_would_do
 from tilefit._built import built
 from tilefit._device import Device
 from tilefit._errors import RefusedError, UnknownNameError
@@ -25,6 +25,9 @@ from tilefit._suggest import tried_edits
 from tilefit._verdict import Policy, Status, Verdict, judge
 
 Progress = Callable[[str], None]
+
+# the Ascend scheduler is what checks that the tiles of a loop fit
+_UNSCHEDULED = {"tl.enable_auto_schedule": False}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +201,7 @@ class Planner:
             # Ascend's compiler refuses for want of memory: a smaller tile is what helps
             wanted = device.vendor == "ascend"
             tried = self._tried(read, judged, device, misses=wanted) if wanted else ()
+            reason += self._reuse(read, tried, device)
             result = self._without_kernel(Status.CANNOT_LOWER, reason, device, target, rungs)
             if any(one.outcome.status is Status.FITS for one in tried):
                 command, compiled = self._next_command(device, result.stages, tried)
@@ -219,6 +223,18 @@ class Planner:
         tried = self._tried(read, judged, device, misses=misses)
         make = partial(self._result, device=device, stages=stages, rungs=rungs, tried=tried)
         return [make(k, v) for k, v in zip(kernels, verdicts, strict=True)]
+
+    def _reuse(self, read: Any, tried: tuple[Tried, ...], device: Device) -> str:
+        """Return what to add to a refusal if sharing bytes would make the kernel fit."""
+        lowered = next((t.outcome.kernels for t in tried if t.outcome.kernels), ())
+        if not lowered:
+            return ""
+        try:
+            whole = read(self.params, _UNSCHEDULED)
+        except RefusedError:
+            return ""
+        words = reuse_would_do(whole, lowered, device)
+        return f". {words}" if words else ""
 
     def _tried(self, read: Any, judged: Any, device: Device, *, misses: bool) -> tuple[Tried, ...]:
         if not (self.options.suggest or (misses and self.options.suggest is None)):
@@ -372,6 +388,8 @@ class Planner:
         words = ["tilefit", "plan", self.source, "-d", device.name]
         for name, value in changed.items():
             words += ["--set", f"{name}={value}"]
+        if self.options.estimate:
+            words.append("--estimate")
         compiled = changed != dict(self.params)
         if not compiled:
             words.append("--list")

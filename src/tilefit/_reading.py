@@ -160,6 +160,10 @@ class Stored:
             failure, content = error, {"refused": str(error)}
         except KernelError as error:
             failure, content = error, {"kernel": str(error)}
+        except TilefitError:  # another time it may go better
+            if self._store is not None:
+                self._store.complete = False
+            raise
         if self._session is not None:
             self.files = self._session.files or self.files
             content["toolchain"] = [self._session.toolchain, self._session.version]

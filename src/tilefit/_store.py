@@ -38,6 +38,8 @@ class Store:
     def __init__(self, folder: Path | None = None, *, most_bytes: int = MOST_BYTES) -> None:
         self.path = (folder or default_folder()) / f"readings-{_SCHEMA}.sqlite"
         self.most_bytes = most_bytes
+        self.used: set[str] = set()  # files that answers of this run rest on
+        self.complete = True  # False once there was an outcome that is not kept
         self._lock = threading.Lock()
         self._connection = self._open()
 
@@ -50,10 +52,11 @@ class Store:
                 row = self._connection.execute(
                     "SELECT depends, answer, digest FROM reading WHERE question = ?", (question,)
                 ).fetchone()
-            if row is None or _digest(row[0] + row[1]) != row[2]:
+            if row is None or digest(row[0] + row[1]) != row[2]:
                 return None
             depends: dict[str, list[Any]] = json.loads(row[0])
             if all(_holds(path, known) for path, known in depends.items()):
+                self.used.update(depends)
                 return json.loads(row[1])
         return None
 
@@ -63,9 +66,11 @@ class Store:
             return
         known = {path: _known(path) for path in depends_on}
         if any(value is None for value in known.values()):
+            self.complete = False
             return
+        self.used.update(known)
         depends, text = json.dumps(known), json.dumps(answer)
-        row = (question, depends, text, _digest(depends + text), time.time(), len(depends + text))
+        row = (question, depends, text, digest(depends + text), time.time(), len(depends + text))
         with suppress(sqlite3.Error), self._lock:
             with self._connection:
                 self._connection.execute("INSERT OR REPLACE INTO reading VALUES (?,?,?,?,?,?)", row)
@@ -164,7 +169,6 @@ def question_of(
     options: Mapping[str, Any],
 ) -> str:
     """Return the key of a question; steering environment variables are part of it."""
-    steering = {k: v for k, v in os.environ.items() if k.startswith(_STEERING)}
     parts = {
         "file": os.path.realpath(file),
         "what": what,
@@ -172,10 +176,10 @@ def question_of(
         "target": target,
         "python": os.path.realpath(python),
         "options": sorted((name, repr(value)) for name, value in options.items()),
-        "environment": sorted(steering.items()),
-        "code": _own_code(),
+        "environment": steering(),
+        "code": own_code(),
     }
-    return _digest(json.dumps(parts, sort_keys=True))
+    return digest(json.dumps(parts, sort_keys=True))
 
 
 def default_folder() -> Path:
@@ -185,14 +189,22 @@ def default_folder() -> Path:
     return user_cache_path("tilefit")
 
 
+def steering() -> list[tuple[str, str]]:
+    """Return the environment variables that steer the toolchain."""
+    return sorted((k, v) for k, v in os.environ.items() if k.startswith(_STEERING))
+
+
 @cache
-def _own_code() -> str:
-    """Return what identifies our own reading of kernels: size and time of its modules."""
-    folder = Path(__file__).parent
-    modules = [*folder.glob("frontends/*.py"), folder / "_kernel.py", folder / "worker.py"]
-    stamps = [(m.name, m.stat().st_size, m.stat().st_mtime_ns) for m in sorted(modules)]
-    return _digest(repr(stamps))
+def own_code() -> str:
+    """Return what identifies tilefit itself: size and time of its modules and its data."""
+    stamps = []
+    for parent, folders, names in os.walk(Path(__file__).parent):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        found = ((name, os.stat(os.path.join(parent, name))) for name in sorted(names))  # noqa: PTH116, PTH118
+        stamps += [(name, status.st_size, status.st_mtime_ns) for name, status in found]
+    return digest(repr(stamps))
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return the hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -44,7 +44,7 @@ def judge(
     """Hold a placed kernel against a device."""
     policy = policy or Policy()
     memories = tuple(_memory(kernel, use, device, policy) for use in uses)
-    limits = tuple(_launch(kernel, device))
+    limits = tuple(_launch(kernel, device, policy))
     vanished = _vanished(kernel)
     checks = [*memories, *limits]
     if vanished:
@@ -59,9 +59,9 @@ def judge(
     return Verdict(status=status, reason=reason, memories=memories, limits=limits)
 
 
-def _launch(kernel: Kernel, device: Device) -> Iterable[Check]:
+def _launch(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
     if device.vendor == "ascend" or on_ascend(kernel):
-        yield from ascend_checks(kernel)
+        yield from ascend_checks(kernel, device, policy)
         return
     yield _threads(kernel, device)
     yield from _grid(kernel, device)

@@ -6,7 +6,6 @@ import argparse
 import ast
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from tilefit.cli._parser import positive, size
 
 if TYPE_CHECKING:
     from tilefit._report import Report
+    from tilefit._store import Store
 
 _NO_DEVICE = "name a device with -d: h100, a100, rtx-4090, b200, rtx-5090 ... (`tilefit devices`)"
 
@@ -108,6 +108,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan the kernel and print the answer; return the exit code."""
+    if Path(args.source).is_dir():
+        return _folder(args)
+    from dataclasses import replace
+
     from tilefit import _analyze
     from tilefit._config import resolve
     from tilefit._live import attached_devices
@@ -153,29 +157,64 @@ def run(args: argparse.Namespace) -> int:
         )
         return 0
     with _Progress() as progress:
-        if Path(args.source).is_dir():
-            report = _analyze.plan_below(
-                args.source,
-                devices,
-                params,
-                limits=limits,
-                python=args.python,
-                options=options,
-                workers=args.jobs or min(os.cpu_count() or 1, 8),
-                step=progress.step,
-            )
-        else:
-            report = _analyze.plan_with(
-                args.source,
-                devices,
-                params,
-                shapes=shapes,
-                limits=limits,
-                python=args.python,
-                options=replace(options, progress=progress),
-            )
+        report = _analyze.plan_with(
+            args.source,
+            devices,
+            params,
+            shapes=shapes,
+            limits=limits,
+            python=args.python,
+            options=replace(options, progress=progress),
+        )
     _print(report, output_format, args.output)
     return report.exit_code if _gates(args) else 0
+
+
+def _folder(args: argparse.Namespace) -> int:
+    """Plan every kernel below a folder; an answer that still holds is printed again."""
+    from tilefit._kept import KeptAnswer, usable
+    from tilefit._store import Store
+
+    _refuse_combinations(args)
+    output_format = _format(args)
+    store = Store() if not (args.no_cache or args.estimate) else None
+    kept = None
+    if store is not None and usable(args.device, args.output, sys.stdout.isatty()):
+        words = (args.device, args.set, output_format, args.suggest, args.fail_on, args.python)
+        kept = KeptAnswer(store, args.source, words)
+        known = kept.get()
+        if known is not None:
+            sys.stdout.write(known[0])
+            return known[1]
+    report = _folder_report(args, store)
+    code = report.exit_code if _gates(args) else 0
+    if kept is not None:
+        kept.keep(_rendered(report, output_format) + "\n", code)
+    _print(report, output_format, args.output)
+    return code
+
+
+def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
+    from tilefit import _analyze
+    from tilefit._config import resolve
+    from tilefit._live import attached_devices
+    from tilefit._session import Limits
+
+    devices = resolve(args.device, lambda: attached_devices(args.python))
+    if not devices:
+        raise InputError(_NO_DEVICE)
+    with _Progress() as progress:
+        return _analyze.plan_below(
+            args.source,
+            devices,
+            dict(setting(text) for text in args.set),
+            limits=Limits(seconds=args.timeout, memory_bytes=args.memory_limit),
+            python=args.python,
+            options=_analyze.Options(estimate=args.estimate, cache=store is not None),
+            store=store,
+            workers=args.jobs or min(os.cpu_count() or 1, 8),
+            step=progress.step,
+        )
 
 
 def _refuse_combinations(args: argparse.Namespace) -> None:
@@ -207,30 +246,36 @@ def _format(args: argparse.Namespace) -> str:
 
 def _print(report: Report, output_format: str, output: str | None) -> None:
     """Print the report, or write it to a file."""
-    if output_format == "text":
+    if output_format == "text" and output is None:
         from rich.console import Console
 
         from tilefit.render import _text
 
-        if output is None:
-            Console(highlight=False).print(_text.render(report), soft_wrap=True)
-            return
-        text = _text.render(report).plain
-    elif output_format == "json":
-        from tilefit.render import _json
-
-        text = _json.render(report)
-    else:
-        from tilefit.render import _table
-
-        text = _table.render_csv(report) if output_format == "csv" else _table.render_md(report)
+        Console(highlight=False).print(_text.render(report), soft_wrap=True)
+        return
+    text = _rendered(report, output_format) + "\n"
     if output is None:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(text)
         return
     try:
-        Path(output).write_text(text + "\n", encoding="utf-8")
+        Path(output).write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write {output}: {error.strerror}") from None
+
+
+def _rendered(report: Report, output_format: str) -> str:
+    """Return the report as plain text of a format."""
+    if output_format == "text":
+        from tilefit.render import _text
+
+        return _text.render(report).plain
+    if output_format == "json":
+        from tilefit.render import _json
+
+        return _json.render(report)
+    from tilefit.render import _table
+
+    return _table.render_csv(report) if output_format == "csv" else _table.render_md(report)
 
 
 def _gates(args: argparse.Namespace) -> bool:

@@ -217,5 +217,9 @@ def _partial(function: Function, arguments: Arguments) -> Value:
     places = [place.arg for place in (*given.posonlyargs, *given.args)]
     if arguments.rest is not None or len(arguments.places) > len(places):
         return Unknown(names_of(*arguments.all), function.name)
-    bound = dict(zip(places, arguments.places, strict=False)) | arguments.names
-    return replace(function, bound={**function.bound, **bound})
+    bound = dict(zip(places, arguments.places, strict=False))
+    return replace(
+        function,
+        bound={**function.bound, **bound},
+        defaults={**function.defaults, **arguments.names},  # a call may still change these
+    )

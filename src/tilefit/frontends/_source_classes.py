@@ -15,6 +15,7 @@ from tilefit.frontends._source_values import (
     Instance,
     Path,
     Scope,
+    Super,
     Unknown,
     Value,
     Where,
@@ -36,6 +37,12 @@ class Classes(Calls):
         outer.vars[node.name] = ClassValue(node, found, bases)
 
     def attribute(self, owner: Value, name: str, where: Where) -> Value:
+        if isinstance(owner, Super):
+            found = (b.find(name) for b in owner.above.bases if isinstance(b, ClassValue))
+            value = next((one for one in found if one is not None), None)
+            if isinstance(value, Function):
+                return bound_to(owner.instance, value)
+            return unknown(where) if value is None else value
         if isinstance(owner, ClassValue):
             value = owner.find(name)
             # what an enumeration or the like makes of its attributes is not ours to say
@@ -62,12 +69,24 @@ class Classes(Calls):
             names[name] = self.named(name, self.joined_under_doubt(names.get(name), value))
 
     def apply(self, function: Value, arguments: Arguments, node: ast.Call) -> Value:
+        if function == Path("builtins.super") and not arguments.all:
+            return self._super(node)
         if isinstance(function, ClassValue):
             return self.instantiate(function, arguments)
         if isinstance(function, Instance):
             method = function.owner.find("__call__")
             function = bound_to(function, method) if isinstance(method, Function) else Unknown()
         return super().apply(function, arguments, node)
+
+    def _super(self, node: ast.Call) -> Value:
+        """Return what ``super()`` gives in the method that runs."""
+        method = self.running[-1] if self.running else None
+        places = method.parameters if method is not None else []
+        instance = self.lookup(places[0].arg) if places else None
+        if method is None or not isinstance(instance, Instance):
+            return unknown(node)
+        above = _defining(instance.owner, method)
+        return unknown(node) if above is None else Super(instance, above)
 
     def instantiate(self, owner: ClassValue, arguments: Arguments) -> Instance:
         """Make an object: run its ``__init__``, or fill the fields of a dataclass."""
@@ -91,6 +110,14 @@ class Classes(Calls):
         after = owner.find("__post_init__")
         if isinstance(after, Function):
             self._without_arguments(bound_to(made, after))
+
+
+def _defining(owner: ClassValue, method: Function) -> ClassValue | None:
+    """Return the class, this one or a base of it, whose body defines a method."""
+    if any(isinstance(v, Function) and v.node is method.node for v in owner.scope.vars.values()):
+        return owner
+    bases = (_defining(base, method) for base in owner.bases if isinstance(base, ClassValue))
+    return next((one for one in bases if one is not None), None)
 
 
 def bound_to(owner: Instance, method: Function) -> Function:

@@ -100,13 +100,22 @@ def kernels_among(names: Mapping[str, Value]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, value in names.items():
         if isinstance(value, ClassValue):
-            for method, function in value.scope.vars.items():
+            methods = {method: value.find(method) for method in value.names()}
+            abstract = any(_is_abstract(function) for function in methods.values())
+            for method, function in methods.items() if not abstract else ():
                 inner = isinstance(function, Function) and has_inner_kernel(function.node)
                 if inner and method != "__init__":
                     found[f"{name}.{method}"] = function
         elif _is_kernel(value):
             found[name] = value
     return {name: value for name, value in found.items() if not name.startswith("__")}
+
+
+def _is_abstract(value: Value) -> bool:
+    """Return whether a method has to be written by a subclass."""
+    if not isinstance(value, Function):
+        return False
+    return any(last_name(decorator) == "abstractmethod" for decorator in value.decorators)
 
 
 def _is_kernel(value: Value) -> bool:
@@ -180,16 +189,17 @@ def parameters_of_class(owner: ClassValue) -> tuple[Parameter, ...]:
 def parameters_of(function: Function) -> tuple[Parameter, ...]:
     """Return the compile-time parameters of a function itself."""
     tensors = tensor_parameters(function.node) if function.kind == "jit" else set()
-    defaults = _default_nodes(function.node.args)
-    return tuple(
-        Parameter(
-            name=place.arg,
-            default=_default(function, place.arg, defaults),
-            required=place.arg not in function.defaults,
-        )
-        for place in function.parameters
-        if place.arg not in tensors
-    )
+    given = function.node.args
+    defaults = _default_nodes(given)
+    found: list[Parameter] = []
+    for place in (*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs):
+        if place is None or place.arg in tensors or place.arg in function.bound:
+            continue
+        default = _default(function, place.arg, defaults)
+        # `*shape` may be given as one tuple
+        required = place.arg not in function.defaults and place is not given.vararg
+        found.append(Parameter(name=place.arg, default=default, required=required))
+    return tuple(found)
 
 
 def _returned(outer: FunctionNode) -> Iterator[ast.FunctionDef]:
@@ -233,7 +243,7 @@ def _default(function: Function, name: str, nodes: dict[str, ast.expr]) -> Any:
     if name not in function.defaults:
         return None
     value = function.defaults[name]
-    return plain(value) if known(value) else text_of(nodes[name])
+    return plain(value) if known(value) or name not in nodes else text_of(nodes[name])
 
 
 def _default_nodes(given: ast.arguments) -> dict[str, ast.expr]:

@@ -74,6 +74,8 @@ class Machine:
         adapter: The spellings of the adapter tilelang-ascend that the file may be written in;
             empty if it is for TileLang itself.
         contexts: Names of the ``with`` blocks around the current statement.
+        running: The functions that run, innermost last.
+        generators: Whether a function yields, for those that were called.
         facts: What the file may ask about the device (see `Frontend.load`).
     """
 
@@ -99,6 +101,8 @@ class Machine:
         self.file = file
         self.adapter = adapter
         self.contexts: list[str] = []
+        self.running: list[Function] = []
+        self.generators: dict[ast.AST, bool] = {}
 
     # ---- what the rest of the machine adds ---------------------------------------------------
 

@@ -144,7 +144,7 @@ class Reading:
         tuned = first_config(function, machine, passed)
         bound |= self._taken(own, function.defaults, tuned)
         rest = function.node.args
-        if rest.vararg is not None:
+        if rest.vararg is not None and rest.vararg.arg not in machine.given:
             bound[rest.vararg.arg] = machine.missing(rest.vararg.arg)
         if rest.kwarg is not None:
             free = {k: v for k, v in machine.given.items() if k not in machine.taken}

@@ -41,8 +41,6 @@ class Return(Exception):  # noqa: N818
 class Statements(Classes):
     """Follows statements; kinds that bind nothing and allocate nothing are passed over."""
 
-    depth = 0
-
     def block(self, body: Sequence[ast.stmt]) -> None:
         for node in body:
             self.statement(node)
@@ -63,14 +61,13 @@ class Statements(Classes):
 
     def inside(self, function: Function, scope: Scope, *, traced: bool) -> Value:
         """Follow the body of a function in a scope of its own."""
-        generator = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(function.node))
-        if generator or self.depth >= _MAX_DEPTH:
+        if len(self.running) >= _MAX_DEPTH or self._is_generator(function.node):
             self.gap(f"{function.name}()", function.line)
             return Unknown((), f"{function.name}()")
         outer = self.scope, self.traced, self.returns
         doubts, partial = len(self.doubts), self.partial
         self.scope, self.traced, self.returns = scope, traced, []
-        self.depth += 1
+        self.running.append(function)
         try:
             if isinstance(function.node, ast.Lambda):
                 return self.evaluate(function.node.body)
@@ -84,10 +81,17 @@ class Statements(Classes):
                 result = join([result, other], why)
             return result
         finally:
-            self.depth -= 1
+            self.running.pop()
             self.scope, self.traced, self.returns = outer
             self.partial = partial
             del self.doubts[doubts:]
+
+    def _is_generator(self, node: ast.AST) -> bool:
+        if node not in self.generators:  # a function may be called often
+            inside = ast.walk(node)
+            yields = any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in inside)
+            self.generators[node] = yields
+        return self.generators[node]
 
     def _do_functiondef(self, node: ast.FunctionDef) -> None:
         value: Value = Function(node, self.scope, self.defaults_of(node.args))

@@ -246,6 +246,14 @@ class ClassValue:
         found = (base.find(name) for base in self.bases if isinstance(base, ClassValue))
         return next((value for value in found if value is not None), None)
 
+    def names(self) -> list[str]:
+        """Return the names of its attributes, those that it inherits first."""
+        found: dict[str, None] = {}
+        for base in reversed(self.bases):
+            if isinstance(base, ClassValue):
+                found |= dict.fromkeys(base.names())
+        return list(found | dict.fromkeys(self.scope.vars))
+
     @property
     def whole(self) -> bool:
         """Whether all that it inherits is in this file."""
@@ -258,6 +266,14 @@ class Instance:
 
     owner: ClassValue
     vars: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Super:
+    """What ``super()`` gives: an object, looked at from above one of its classes."""
+
+    instance: Instance
+    above: ClassValue
 
 
 @dataclass(slots=True, eq=False)

@@ -36,11 +36,18 @@ def kernels_among(values: Mapping[str, Any], module_name: str) -> dict[str, Any]
         if isinstance(value, type):
             if value.__module__ == module_name and not inspect.isabstract(value):
                 found |= {f"{name}.{method.name}": method for method in _methods(value)}
-        elif kernel_style(value, module_name):
+        elif _is_kernel(value, module_name):
             hidden = hidden_by(value)
             # called through its wrapper, a jit object would compile
             found[name] = value if jit_of(hidden) is None else hidden
     return found
+
+
+def _is_kernel(value: Any, module_name: str) -> bool:
+    try:
+        return kernel_style(value, module_name) is not None
+    except Exception:  # an object that raises when it is asked for an attribute
+        return False
 
 
 def _methods(owner: type) -> Iterator[Method]:

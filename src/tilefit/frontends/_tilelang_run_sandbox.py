@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from tilefit.frontends._tilelang_lower import tvm_target
@@ -100,6 +101,29 @@ def _stop_launching(*classes: str) -> Callable[[Any], None]:
     return stop
 
 
+class _TritonDriver:
+    """Triton's driver, as far as code asks it what device there is."""
+
+    def get_current_target(self) -> Any:
+        import torch
+
+        major, minor = torch.cuda.get_device_capability()  # the answer of the sandbox
+        if major:
+            return SimpleNamespace(backend="cuda", arch=10 * major + minor, warp_size=32)
+        found: Any = torch.cuda.get_device_properties(0)
+        return SimpleNamespace(backend="hip", arch=found.gcnArchName, warp_size=found.warp_size)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Unknown(f"triton's driver.{name}")
+
+
+def _stand_in_for_driver(module: Any) -> None:
+    """Answer for Triton's driver, which would look for that of the device."""
+    module.driver.set_active(_TritonDriver())
+
+
 def _build_no_extension(module: Any) -> None:
     """Make torch build no C++ or CUDA extension: there is no compiler to build it with."""
     module.load = module.load_inline = Unknown("extension")
@@ -107,6 +131,7 @@ def _build_no_extension(module: Any) -> None:
 
 _AFTER_IMPORT: dict[str, Callable[[Any], None]] = {
     "triton.runtime.jit": _stop_launching("JITFunction"),
+    "triton.runtime.driver": _stand_in_for_driver,
     "triton.runtime.autotuner": _stop_launching("Autotuner", "Heuristics"),
     "torch.utils.cpp_extension": _build_no_extension,
 }

@@ -12,7 +12,7 @@ import inspect
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 _KERNEL_DECORATORS = ("prim_func", "jit")
@@ -169,6 +169,8 @@ def tree_of(function: FunctionType | None) -> ast.FunctionDef | None:
 
 def holds_kernel(function: FunctionType | None) -> bool:
     """Say whether a function defines a kernel inside."""
+    if function is None or not any(isinstance(c, CodeType) for c in function.__code__.co_consts):
+        return False  # it defines no function at all, and its source need not be read
     tree = tree_of(function)
     return tree is not None and defines_kernel(tree)
 

@@ -8,13 +8,20 @@ from collections.abc import Iterable
 from rich.text import Text
 
 from tilefit._kernel import Buffer
-from tilefit._plan import MemoryUse
-from tilefit._report import Result, Rounds
+from tilefit._memory import Memory
+from tilefit._plan import ASCEND_OWNERS, MemoryUse
+from tilefit._readings import READ_AS
+from tilefit._report import Result, Rounds, Rung
 from tilefit._verdict import Check, Status
 from tilefit.render._drawing import draw
 from tilefit.render._words import STYLE, bar, columns, folded, number, shape, spaced
 
 _CORES = {"cube": "cube cores", "vector": "vector cores", "mixed": "cube and vector cores"}
+_SOURCE = "source"
+_ESTIMATE = (
+    "an estimate: what the source declares, without padding to fractals, slots that T.gemm takes "
+    "of L0A and L0B, or anything else that a compiler adds"
+)
 _NAMED = 2  # buffers that a row names
 _DRAWN = 3  # buffers from which a drawing tells more than the table
 
@@ -28,7 +35,7 @@ def memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
         line = "silent overflow: the compiler accepts this; the chip has no such bytes"
         yield Text(f"{'':<8}{line}", style=STYLE[Status.DOES_NOT_FIT])
     buffers = result.lowered.buffers if result.lowered else ()
-    mine = [b for b in buffers if b.memory is use.memory]
+    mine = [b for b in buffers if b.memory is use.memory or _perhaps(b, use.memory)]
     if mine:
         header = ("bytes", "buffer", "shape", "dtype", "versions", "offset", "why")
         rows = columns([header, *map(_row, mine)], right=(0, 5), header_style="dim")
@@ -49,6 +56,15 @@ def memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
         yield Text()
 
 
+def _perhaps(buffer: Buffer, memory: Memory) -> bool:
+    """Say whether a buffer that the source does not place may be in a memory."""
+    return (
+        buffer.memory is Memory.UNDECIDED
+        and memory in READ_AS
+        and buffer.scope.startswith("shared")
+    )
+
+
 def _row(buffer: Buffer) -> tuple[str, ...]:
     line = f"  :{buffer.line}" if buffer.line else ""
     return (
@@ -64,10 +80,10 @@ def _row(buffer: Buffer) -> tuple[str, ...]:
 
 def _remarks(result: Result, buffer: Buffer) -> Iterable[str]:
     """Yield what else there is to say of a buffer."""
+    if buffer.memory is Memory.UNDECIDED:
+        yield f"in {' or '.join(m.upper() for m in READ_AS)}: the compiler decides by use"
     if buffer.origin == "compiler":
-        yield f"added by the compiler{f' for {buffer.detail}' if buffer.detail else ''}"
-    elif buffer.detail:
-        yield buffer.detail
+        yield f"added by the compiler{f': {buffer.detail}' if buffer.detail else ''}"
     if buffer.padded_shape is not None:
         yield f"in fractals {shape(buffer.padded_shape)}"
     row = next(
@@ -99,10 +115,12 @@ def launch(result: Result) -> Iterable[Text]:
         parts.append(_CORES.get(lowered.cores, lowered.cores))
     text = Text(spaced(parts, 8))
     for check in result.limits:
-        # the headline gives the reason of the verdict
-        if check.reason and check.reason != result.reason:
+        # the headline gives the reason of a verdict other than a plain fit
+        if check.reason and (result.status is Status.FITS or check.reason != result.reason):
             text.append("\n" + folded(f"{'':<8}{check.reason}", 10), style=STYLE[check.status])
     yield text
+    if result.toolchain == _SOURCE:
+        yield Text(folded(f"{'note':<7} {_ESTIMATE}", 8))
     if result.rounds is not None:
         yield Text(folded(f"{'rounds':<7} {rounds(result.rounds)}", 8))
 
@@ -128,3 +146,26 @@ def stages(result: Result) -> Iterable[Text]:
     for number_of_line, line in enumerate(textwrap.wrap(chosen, 71)):
         label = "" if number_of_line else "chosen"
         yield Text(f"{label:<7} {line}")
+
+
+def ladder(result: Result) -> Iterable[Text]:
+    """Yield a line for each value of the ladder: the bytes of each memory, and what is wrong."""
+    name = result.ladder_parameter or ""
+    current = dict(result.params).get(name)
+    totals = [_totals(rung) for rung in result.ladder]
+    memories = [m for m in ASCEND_OWNERS if any(m in found for found in totals)]
+    rows = [(name, *memories, "")]
+    for rung, found in zip(result.ladder, totals, strict=True):
+        outcome = rung.outcome
+        here = "<- here" if rung.value == current else ""
+        words = "" if outcome.status is Status.FITS else outcome.reason or str(outcome.status)
+        cells = (number(found[m]) if m in found else "-" for m in memories)
+        rows.append((str(rung.value), *cells, "  ".join(w for w in (here, words) if w)))
+    right = tuple(range(len(memories) + 1))
+    yield from columns(rows, right=right, header_style="dim", first_width=0)
+
+
+def _totals(rung: Rung) -> dict[Memory, int | None]:
+    """Return the bytes of each memory; of several device functions, those of the first."""
+    kernels = rung.outcome.kernels[:1]
+    return {arena.memory: arena.total_bytes for kernel in kernels for arena in kernel.arenas}

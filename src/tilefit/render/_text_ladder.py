@@ -8,13 +8,14 @@ from rich.text import Text
 
 from tilefit._report import Edit, Residency, Result, Rung, Tried
 from tilefit._verdict import Status
-from tilefit.render._words import WIDTH, folded, number, percent, spaced
+from tilefit.render import _text_ascend
+from tilefit.render._words import WIDTH, folded, next_words, number, percent, spaced
 
 
 def render(result: Result) -> Iterable[Text]:
     """Yield the lines that follow the map of one device; none if there is nothing to say."""
     if result.ladder:
-        yield from _ladder(result)
+        yield from _text_ascend.ladder(result) if result.on_ascend else _ladder(result)
     if result.tried:
         if result.ladder:
             yield Text()
@@ -22,7 +23,7 @@ def render(result: Result) -> Iterable[Text]:
     for line in result.advice:
         yield Text(folded(f"Advice, untried: {line}", 2))
     if result.try_next is not None:
-        tried = "compiled here, fits" if result.try_next_tried else "what can be changed"
+        tried = next_words(result)
         yield Text.assemble((f"Next ({tried}):\n  ", "bold"), result.try_next)
 
 
@@ -81,7 +82,11 @@ def _tried(result: Result) -> Iterable[Text]:
     target = result.target or ""
     fitting = [t for t in result.tried if t.outcome.status is Status.FITS]
     missed = len(result.tried) - len(fitting)
-    yield Text(f"Tried, each lowered again for {target} ({len(result.tried)} lowerings):")
+    count = f"{len(result.tried)} {'lowering' if len(result.tried) == 1 else 'lowerings'}"
+    how = f"lowered again for {target} ({count})"
+    if result.toolchain == "source":
+        how = f"estimated again from the source ({len(result.tried)})"
+    yield Text(f"Tried, each {how}:")
     own = dict(result.params)
     rows = [_edit(one, own, result) for one in fitting]
     short = [change for change, *_ in rows if len(change) <= _CHANGE]
@@ -108,7 +113,10 @@ def _edit(one: Tried, own: dict[str, object], result: Result) -> tuple[str, str,
         plural = "" if one.residency.blocks == 1 else "s"
         words.append(f"{most}{one.residency.blocks} block{plural}/{one.residency.core}")
     words += _costs(one, result)
-    return _change(one.edit, own), f"{number(outcome.total_bytes)} B", words
+    total = f"{number(outcome.total_bytes)} B"
+    if result.on_ascend and outcome.memory is not None:
+        total += f" of {outcome.memory}"
+    return _change(one.edit, own), total, words
 
 
 def _costs(one: Tried, result: Result) -> list[str]:

@@ -10,7 +10,7 @@ from rich.text import Text
 from tilefit._report import Report, Result
 from tilefit._verdict import Status
 from tilefit.render import _text_memories
-from tilefit.render._words import WORD, columns, folded, number
+from tilefit.render._words import WORD, columns, folded, next_words, number
 
 _HEADER = ("device", "target", "thr", "launch", "limit", "margin", "stages", "verdict")
 _MOST_COMMANDS = 3
@@ -46,7 +46,7 @@ def render(report: Report) -> Iterable[Text]:
         yield Text(f"{what}evidence: {', '.join(evidence)}")
     commands = [r for r in report.results if r.try_next is not None]
     for result in commands[:_MOST_COMMANDS]:
-        tried = "compiled here, fits" if result.try_next_tried else "what can be changed"
+        tried = next_words(result)
         yield Text.assemble(
             (f"Next for {result.device} ({tried}):\n  ", "bold"), result.try_next or ""
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from tilefit._kernel import Dim
-from tilefit._report import Residency
+from tilefit._report import Residency, Result
 from tilefit._verdict import Status
 
 WIDTH = 80
@@ -124,6 +124,13 @@ def percent(value: int, limit: int) -> str:
     if value > limit:
         share = max(share, 101)
     return f"{share} %"
+
+
+def next_words(result: Result) -> str:
+    """Say what is known of the command to paste."""
+    if not result.try_next_tried:
+        return "what can be changed"
+    return "estimated here, fits" if result.toolchain == "source" else "compiled here, fits"
 
 
 def blocks(found: Residency) -> str:

@@ -113,14 +113,14 @@ def ub_unlimited(extent=24576, loops=8):
     return kernel
 
 
-def ub_scratch(columns=55288, loops=4, threads=256):
+def ub_scratch(columns=55040, loops=4, threads=256):
     """The tiles fit to the byte; the reduction's scratch comes on top, after the count."""
 
     @T.prim_func
-    def kernel(A: T.Tensor((loops, columns), "float32"), C: T.Tensor((loops, 8), "float32")):
+    def kernel(A: T.Tensor((loops, columns), "float32"), C: T.Tensor((loops, 256), "float32")):
         with T.Kernel(1):
             a = T.alloc_shared((1, columns), "float32")
-            total = T.alloc_shared((1, 8), "float32")
+            total = T.alloc_shared((1, 256), "float32")
             for i in T.Pipelined(loops, num_stages=2):
                 T.copy(A[i, 0], a)
                 with T.SimtVF(threads=threads):
@@ -128,7 +128,7 @@ def ub_scratch(columns=55288, loops=4, threads=256):
                     sums = T.alloc_fragment((1,), "float32")
                     T.copy(a, part)
                     T.reduce_sum(part, sums, dim=1)
-                    for j in T.Parallel(8):
+                    for j in T.Parallel(256):
                         total[0, j] = sums[0]
                 T.copy(total, C[i, 0])
 
@@ -162,31 +162,31 @@ def ub_live_across(extent=8192, kept=40960, loops=4):
     return kernel
 
 
-def ub_nested(width=14336, rows=4, columns=4):
-    """The outer loop counts the inner loop's tiles once, though the inner one took two of each."""
+def ub_nested(width=16384, rows=4, columns=4):
+    """The outer loop counts the inner loop's tile once, though the inner one took two of it."""
 
     @T.prim_func
     def kernel(
-        A: T.Tensor((rows, columns * width), "float32"),
-        B: T.Tensor((rows, width), "float32"),
-        C: T.Tensor((rows, columns * width), "float32"),
+        A: T.Tensor((rows, columns * width), "float32"), C: T.Tensor((rows, width), "float32")
     ):
         with T.Kernel(1):
-            b = T.alloc_shared((width,), "float32")
             a = T.alloc_shared((width,), "float32")
+            total = T.alloc_shared((width,), "float32")
             for i in T.Pipelined(rows, num_stages=2):
-                T.copy(B[i, 0], b)
+                with T.SimtVF(threads=128):
+                    for j in T.Parallel(width):
+                        total[j] = 0
                 for k in T.Pipelined(columns, num_stages=2):
                     T.copy(A[i, k * width], a)
                     with T.SimtVF(threads=128):
                         for j in T.Parallel(width):
-                            a[j] = a[j] + b[j]
-                    T.copy(a, C[i, k * width])
+                            total[j] = total[j] + a[j]
+                T.copy(total, C[i, 0])
 
     return kernel
 
 
-def ub_two_loops(first=20480, second=10240, loops=4):
+def ub_two_loops(first=20480, second=20480, loops=4):
     """Two loops, each within the limit; only some of the second's tiles fit over the first's."""
 
     @T.prim_func
@@ -310,6 +310,27 @@ def l0c_accumulator(block_m=256, block_n=512, block_k=32):
                 T.copy(B[0, i * block_k], b)
                 T.gemm(a, b, c, transpose_B=True, clear_accum=i == 0)
             T.copy(c, C[0, 0])
+
+    return kernel
+
+
+def l0c_without_a_loop(block_m=256, block_n=512, block_k=32):
+    """The same accumulator without a loop."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((block_m, block_k), "float16"),
+        B: T.Tensor((block_n, block_k), "float16"),
+        C: T.Tensor((block_m, block_n), "float32"),
+    ):
+        with T.Kernel(1):
+            a = T.alloc_l1((block_m, block_k), "float16")
+            b = T.alloc_l1((block_n, block_k), "float16")
+            c = T.alloc_l0c((block_m, block_n), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, transpose_B=True, clear_accum=True)
+            T.copy(c, C)
 
     return kernel
 

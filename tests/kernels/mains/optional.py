@@ -45,6 +45,7 @@ def copy(rows, columns):
 if __name__ == "__main__":
     assert not FAST
     assert importlib.util.find_spec("another_that_nobody_installs") is None
+    assert triton.runtime.driver.active.get_current_target().backend == "cuda"
     x = torch.randn(4, 8, 16, 64, dtype=torch.float16, device="cuda")
     flat = einops.rearrange(x, "b s h d -> (b s) (h d)")
     reference_kernel[(triton.cdiv(flat.shape[0], 32),)](flat, 3)

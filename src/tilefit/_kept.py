@@ -1,0 +1,86 @@
+"""Printed answers of `plan FOLDER`, kept for as long as nothing that they rest on changes.
+
+A second run over unchanged files then costs little more than looking at them: nothing heavy is
+imported, no reading is decoded, no table is laid out. The answer is a row of the store like any
+other; it rests on every Python file of the folder, on all that those files loaded, and on the
+user's configuration.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tilefit._store import Store, digest, own_code, steering
+
+_LEFT_OUT = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist"})
+_COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+
+
+class KeptAnswer:
+    """The answer to one command line about one folder."""
+
+    def __init__(self, store: Store, folder: str, asked: Sequence[Any]) -> None:
+        """Name the question.
+
+        Args:
+            store: Where it is kept.
+            folder: The folder.
+            asked: Every argument that changes what is printed.
+        """
+        self._store = store
+        self._files = [*python_files(folder), *_configurations()]
+        parts = [os.getcwd(), folder, list(asked), self._files, steering(), own_code()]  # noqa: PTH109
+        self._question = digest(json.dumps(["answer", *parts], default=repr))
+
+    def get(self) -> tuple[str, int] | None:
+        """Return what was printed and the exit code; None if nothing is kept that still holds."""
+        found = self._store.get(self._question)
+        return None if found is None else (found["text"], found["code"])
+
+    def keep(self, text: str, code: int) -> None:
+        """Keep an answer, unless a part of it is not to be relied on another time."""
+        if self._store.complete:
+            files = dict.fromkeys((*self._files, *self._store.used))
+            self._store.put(self._question, list(files), {"text": text, "code": code})
+
+
+def usable(devices: Sequence[str], output: str | None, terminal: bool) -> bool:
+    """Say whether an answer can be kept: plain text, for devices that tilefit itself knows.
+
+    Args:
+        devices: The values of ``-d``.
+        output: The file that is written, None for standard output.
+        terminal: Whether standard output is a terminal.
+    """
+    words = ",".join(devices).casefold()
+    coloured = terminal or any(os.environ.get(name) for name in _COLOURS)
+    return output is None and not coloured and ".toml" not in words and "attached" not in words
+
+
+def python_files(folder: str) -> list[str]:
+    """Return the Python files below a folder in order, leaving out what is not the author's."""
+    found: list[str] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not name.startswith(".")
+            and name not in _LEFT_OUT
+            and not os.path.exists(os.path.join(parent, name, "pyvenv.cfg"))  # noqa: PTH110, PTH118
+        )
+        found += [os.path.join(parent, n) for n in sorted(names) if n.endswith(".py")]  # noqa: PTH118
+    return found
+
+
+def _configurations() -> list[str]:
+    """Return the files that can hold the user's configuration."""
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the current folder was removed
+        return []
+    files = (folder / "pyproject.toml" for folder in (here, *here.parents))
+    return [str(file) for file in files if file.is_file()]
