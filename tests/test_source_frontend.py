@@ -574,7 +574,8 @@ UNDECIDED = {
     "match": ("match flag:\n    case True:\n        x = 16\n    case _:\n        x = 8", 16, 8),
     "an early return": ("def f():\n    if flag:\n        return 16\n    return 8\nx = f()", 16, 8),
     "an inner return": (
-        "def f():\n    y = 8\n    if flag:\n        if flag:\n            return 16\n        y = 9\n"
+        "def f():\n    y = 8\n    if flag:\n        if flag:\n            return 16\n"
+        "        y = 9\n"
         "    return y\nx = f()",
         16,
         8,
@@ -1031,46 +1032,6 @@ def test_an_amd_target_keeps_tiles_in_lds(root: Path) -> None:
     assert kernel.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * 2
 
 
-def test_ascend_memories_of_tilelangs_own_dialect(root: Path) -> None:
-    source = SourceFrontend().load(root / "examples" / "alloc_scopes" / "ascend.py")
-    (kernel,) = source.read("ascend_scope_showcase", {}, "ascend")
-    assert kernel.toolchain_version == "tilelang.ascend"
-    assert [(b.name, b.memory, b.copies, b.bytes) for b in kernel.buffers] == [
-        ("A_l1", Memory.L1, 2, 2 * 128 * 64 * 2),
-        ("B_l1", Memory.L1, 2, 2 * 64 * 128 * 2),
-        ("A_l0", Memory.L0A, 1, 128 * 64 * 2),
-        ("B_l0", Memory.L0B, 1, 64 * 128 * 2),
-        ("C_l0", Memory.L0C, 1, 128 * 128 * 4),
-        ("C_ub", Memory.UB, 1, 64 * 128 * 4),
-    ]
-    assert kernel.launch.threads is None
-    assert kernel.launch.grid == (32, 1, 1)
-
-
-def test_the_adapters_spelling_is_recognised(tmp_path: Path) -> None:
-    text = """
-    @T.prim_func
-    def kernel(A: T.Tensor((512, 512), "float16")):
-        with T.Kernel(8, is_npu=True) as (cid, vid):
-            a = T.alloc_L1((128, 64), "float16")
-            b = T.alloc_L0A((128, 64), "float16")
-            c = T.alloc_L0B((64, 128), "float16")
-            d = T.alloc_L0C((128, 128), "float32")
-            e = T.alloc_ub((64, 128), "float32")
-            f = T.alloc_shared((8, 8), "float16")
-    """
-    kernel = read(tmp_path, text, target="ascend")
-    assert kernel.toolchain_version == "tilelang-ascend@0.1.2"
-    assert [(b.name, b.scope, b.memory, b.bytes) for b in kernel.buffers] == [
-        ("a", "shared.l1", Memory.L1, 128 * 64 * 2),
-        ("b", "wmma.matrix_a", Memory.L0A, 128 * 64 * 2),
-        ("c", "wmma.matrix_b", Memory.L0B, 64 * 128 * 2),
-        ("d", "wmma.accumulator", Memory.L0C, 128 * 128 * 4),
-        ("e", "shared.ub", Memory.UB, 64 * 128 * 4),
-        ("f", "shared", Memory.UNDECIDED, 8 * 8 * 2),  # by use: UB or L1
-    ]
-
-
 @pytest.mark.parametrize("target", ["sm_90a", "gfx942"])
 def test_a_kernel_for_ascend_is_refused_for_a_gpu(root: Path, target: str) -> None:
     source = SourceFrontend().load(root / "examples" / "alloc_scopes" / "ascend.py")
@@ -1262,8 +1223,9 @@ def read_or_refuse(source: SourceFile, name: str, target: str) -> None:
         message = str(error)
     else:
         message = ""
-        for kernel in kernels:
-            assert Kernel.from_dict(json.loads(json.dumps(kernel.to_dict()))) == kernel
+        for kernel in kernels:  # as text: a parameter may be no number
+            text = json.dumps(kernel.to_dict())
+            assert json.dumps(Kernel.from_dict(json.loads(text)).to_dict()) == text
     assert "\n" not in message
 
 
