@@ -15,6 +15,7 @@ import tilefit
 from tilefit._analyze import Options, plan_below
 from tilefit._child import Child, Limits
 from tilefit._report import Report
+from tilefit._verdict import Status
 
 pytestmark = pytest.mark.tilelang
 
@@ -299,3 +300,22 @@ def test_flags_about_one_file_are_refused_for_a_folder(tmp_path: Path, flag: lis
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "is a folder" in done.stderr
+
+
+def test_a_lowering_that_hangs_in_the_stage_search_costs_only_the_search(tmp_path: Path) -> None:
+    path = kernel(tmp_path, "hangs.py")
+    text = path.read_text()
+    text = text.replace("width=64", "width=64, num_stages=2")
+    text = text.replace("    @T.prim_func", "    while num_stages > 2: pass\n    @T.prim_func")
+    text = text.replace(
+        "            T.copy(A, tile)\n            T.copy(tile, B)",
+        "            for i in T.Pipelined(4, num_stages=num_stages):\n"
+        "                T.copy(A[i * 16, 0], tile)\n"
+        "                T.copy(tile, B[i * 16, 0])",
+    ).replace("alloc_shared((64,", "alloc_shared((16,")
+    path.write_text(text)
+    report = tilefit.plan(f"{path}::copy", ["a100", "t4"], limits=Limits(seconds=12))
+    assert [r.status for r in report.results] == [Status.FITS, Status.FITS]
+    for result in report.results:
+        assert result.stages.largest is None
+        assert "did not finish within 12 s" in str(result.stages.reason)
