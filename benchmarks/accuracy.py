@@ -1,6 +1,7 @@
 """Hold tilefit's numbers against independent truth, and write docs/accuracy.md.
 
     python -m benchmarks.accuracy [--targets sm_80,sm_90a] [--limit N] [-o docs/accuracy.md]
+    python -m benchmarks.accuracy --only ascend    # or estimate: that section alone
 
 The truth of a device function is what a launch is charged: the static bytes that ptxas reports
 plus the dynamic bytes that the generated *host* code passes at the launch. Neither is read by
@@ -12,8 +13,10 @@ buffer in a pipelined loop, else 1)`, which tutorials call an upper bound.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,11 @@ TARGETS = {
     "sm_100a": "b200",
     "sm_120a": "rtx-5090",
 }
+SECTIONS = {
+    "estimate": "benchmarks._accuracy_estimate",
+    "ascend": "benchmarks._accuracy_ascend",
+}
+"""Sections with a module of their own, in the order in which a new document has them."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +60,39 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--targets", default=",".join(TARGETS))
     parser.add_argument("--limit", type=int, default=0, help="kernels a target, 0 for all")
+    parser.add_argument("--only", choices=SECTIONS, help="make one section anew")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "accuracy.md")
     arguments = parser.parse_args()
     targets = arguments.targets.split(",")
     output = arguments.output.resolve()
+    if arguments.only:
+        text = output.read_text(encoding="utf-8")
+        output.write_text(with_section(text, made(arguments.only)), encoding="utf-8")
+        print(f"wrote {output}")
+        return
     cases = {target: collect(target, arguments.limit) for target in targets}
-    output.write_text(document(cases), encoding="utf-8")
+    text = document(cases)
+    for name in SECTIONS:
+        text = with_section(text, made(name))
+    output.write_text(text, encoding="utf-8")
     print(f"wrote {output}")
+
+
+def made(name: str) -> list[str]:
+    """Return the lines of a section that has a module of its own."""
+    lines: list[str] = import_module(SECTIONS[name]).section()
+    return lines
+
+
+def with_section(text: str, lines: list[str]) -> str:
+    """Return a document with a section in place of the one of that heading, or at its end."""
+    parts = re.split(r"(?m)^(?=## )", text)
+    section = "\n".join(lines) + "\n"
+    at = next((n for n, part in enumerate(parts) if part.startswith(lines[0] + "\n")), None)
+    if at is None:
+        return text.rstrip("\n") + "\n\n" + section
+    last = at == len(parts) - 1
+    return "".join([*parts[:at], section if last else section + "\n", *parts[at + 1 :]])
 
 
 def collect(target: str, limit: int) -> list[Case]:

@@ -152,7 +152,7 @@ def _uses_in(head: str, body: str, ranges: Mapping[str, tuple[int, int]]) -> Ite
                 if inside is not None:
                     length = _length(call, inside, arguments, size, body, match.start()) or length
             yield Use(memory, low * size, high * size + length)
-    for call, arguments, _ in calls:
+    for call, _, _ in calls:
         yield from _hidden(call)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.lowering import KERNELS, source
+from tests.ascend_corpus import FOLDER, Case, accepted, read
+from tests.lowering import source
 from tilefit._ascend_differs import arena_differs
 from tilefit._ascend_packing import (
     SLOT_ALIGN_BYTES,
@@ -22,8 +22,7 @@ from tilefit._ascend_packing import (
     padded_shape,
     tile_bytes,
 )
-from tilefit._errors import InputError, RefusedError
-from tilefit._kernel import Kernel
+from tilefit._errors import InputError
 from tilefit._memory import Memory
 
 KIB = 1024
@@ -176,7 +175,7 @@ def tiles(draw: st.DrawFn) -> list[Tile]:
     found = []
     for number in range(draw(st.integers(0, 7))):
         start = draw(st.integers(0, 6))
-        live = draw(st.none() | st.integers(start, 8).map(lambda end, s=start: (s, end)))
+        end = draw(st.none() | st.integers(start, 8))
         shape = tuple(draw(st.lists(st.integers(1, 70), min_size=1, max_size=3)))
         found.append(
             Tile(
@@ -185,7 +184,7 @@ def tiles(draw: st.DrawFn) -> list[Tile]:
                 shape=shape,
                 bits=draw(st.sampled_from([FP4, FP8, FP16, FP32])),
                 versions=draw(st.integers(1, 3)),
-                live=live,
+                live=None if end is None else (start, end),
                 loops=frozenset(draw(st.sets(st.integers(0, 1)))),
             )
         )
@@ -236,40 +235,22 @@ def test_padding_never_takes_away(found: list[Tile]) -> None:
 
 # ---- against the compiler ----------------------------------------------------------------
 
-CORPUS = KERNELS / "ascend"
-FILES = sorted(CORPUS.glob("*.py"))
-# loops that share nothing but the core: their tiles are dead in one another, and the compiler
-# keeps some of them apart
+# two loops one after the other, or a tile that waits behind one: never live together, and the
+# compiler keeps them apart all the same
 KEPT_APART = {"two_loops", "two_products", "ub_two_loops", "ub_live_across"}
-
-
-def lowered(path: Path) -> Iterator[tuple[str, Kernel]]:
-    loaded = source(path)
-    for listing in loaded.kernels():
-        if any(p.required for p in listing.parameters):
-            continue
-        try:
-            kernels = loaded.read(listing.name, {}, "ascend")
-        except RefusedError:
-            continue  # some are in the corpus for being refused
-        yield from ((listing.name, kernel) for kernel in kernels)
 
 
 @pytest.mark.tilelang
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_sizes_offsets_and_totals_are_the_compilers_to_the_byte(path: Path) -> None:
-    differ = {}
-    count = 0
-    for name, kernel in lowered(path):
-        for arena in kernel.arenas:
-            count += 1
-            note = arena_differs(kernel, arena)
-            if note is not None:
-                differ[name] = note
-    assert count > 0
-    assert set(differ) <= KEPT_APART, differ
-    assert all("would do: it keeps tiles apart" in note for note in differ.values())
+@pytest.mark.parametrize("case", accepted(), ids=lambda case: case.id)
+def test_sizes_offsets_and_totals_are_the_compilers_to_the_byte(case: Case) -> None:
+    for kernel in read(case).kernels:
+        notes = {arena.memory: arena_differs(kernel, arena) for arena in kernel.arenas}
+        notes = {memory: note for memory, note in notes.items() if note is not None}
+        if case.kernel in KEPT_APART:
+            assert all("it keeps tiles apart" in note for note in notes.values() if note)
+        else:
+            assert notes == {}
 
 
 @pytest.mark.tilelang
@@ -286,7 +267,7 @@ def test_sizes_offsets_and_totals_are_the_compilers_to_the_byte(path: Path) -> N
 def test_the_slots_of_a_gemm_are_those_of_the_generated_call(
     name: str, params: dict[str, int], m: int, n: int, k: int
 ) -> None:
-    (kernel,) = source(CORPUS / "gemm.py").read(name, params, "ascend")
+    (kernel,) = source(FOLDER / "gemm.py").read(name, params, "ascend")
     hidden = {b.memory: b for b in kernel.buffers if b.why == "l1-gemm-slots"}
     part, of_a, of_b = gemm_slots(m, n, k, FP16) or (0, 0, 0)
     assert hidden[Memory.L0A].shape == (m, part)

@@ -17,18 +17,18 @@ pytestmark = pytest.mark.tilelang
 MARKER = "TILEFIT_WORKER"
 
 
-def left_behind() -> list[str]:
-    """Return the command lines of live processes that carry the worker's marker."""
+def left_behind(folder: Path) -> list[str]:
+    """Return the command lines of live processes of a worker that was started in a folder."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             alive = process.status() != psutil.STATUS_ZOMBIE
-            if alive and MARKER in process.environ():
+            if alive and process.cwd() == str(folder) and MARKER in process.environ():
                 found.append(" ".join(process.cmdline()))
     return found
 
 
-def run(root: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(root: Path, folder: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tilefit", "plan", str(root / "tests" / "hostile" / name)]
     return subprocess.run(
         [*command, "-d", "h100", *arguments],
@@ -36,6 +36,7 @@ def run(root: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[s
         text=True,
         timeout=120,
         check=False,
+        cwd=folder,
     )
 
 
@@ -58,21 +59,50 @@ def run(root: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[s
         ("absent.py", [], "no such file"),
     ],
 )
-def test_a_bad_file_is_one_line_and_exit_2_and_leaves_nothing(
-    root: Path, name: str, arguments: list[str], said: str
+def test_a_kernel_of_a_bad_file_is_one_line_and_exit_2_and_leaves_nothing(
+    root: Path, tmp_path: Path, name: str, arguments: list[str], said: str
 ) -> None:
-    done = run(root, name, *arguments)
+    done = run(root, tmp_path, f"{name}::kernel", *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
-    assert left_behind() == []
+    assert left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("raises.py", "raises.py:2 raised RuntimeError: the weather is bad and will stay so"),
+        ("raises_in_kernel.py", "raises_in_kernel.py:8 raised ValueError: M must not be 128"),
+        ("exits_zero.py", "ended the process (exit code 0)"),
+        ("segfaults.py", "was killed by signal 11 (SIGSEGV)"),
+        ("huge_allocation.py", "asked for more memory than user code may have"),
+    ],
+)
+def test_a_bad_main_is_one_failure_with_its_reason(
+    root: Path, tmp_path: Path, name: str, said: str
+) -> None:
+    done = run(root, tmp_path, name)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert "1 seen = 0 planned + 0 refused + 1 failed" in done.stdout
+    assert said in " ".join(done.stdout.split())
+    assert "Traceback" not in done.stdout
+    assert left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["sys_exit.py", "nothing.py"])
+def test_a_main_without_a_kernel_says_so(root: Path, tmp_path: Path, name: str) -> None:
+    done = run(root, tmp_path, name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert f"no TileLang kernel in {name}" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["daemon.py", "prints_much.py", "prints_json.py"])
-def test_a_noisy_or_careless_file_is_still_answered(root: Path, name: str) -> None:
-    done = run(root, name, "--json")
+def test_a_noisy_or_careless_file_is_still_answered(root: Path, tmp_path: Path, name: str) -> None:
+    done = run(root, tmp_path, name, "--json")
     assert done.returncode == 0
     assert done.stderr == ""
     result = json.loads(done.stdout)["results"][0]
@@ -81,36 +111,38 @@ def test_a_noisy_or_careless_file_is_still_answered(root: Path, name: str) -> No
     assert result["toolchain"]["version"] != "9.9.9"
     # a 128x64 fp16 tile
     assert result["memories"][0]["total_bytes"] == 128 * 64 * 2
-    assert left_behind() == []
+    assert left_behind(tmp_path) == []
 
 
-def test_an_interrupted_plan_leaves_nothing(root: Path) -> None:
+def test_an_interrupted_plan_leaves_nothing(root: Path, tmp_path: Path) -> None:
     file = root / "tests" / "hostile" / "hangs.py"
     with subprocess.Popen(
         [sys.executable, "-m", "tilefit", "plan", str(file), "-d", "h100"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        cwd=tmp_path,
     ) as process:
         time.sleep(4)
         process.send_signal(2)
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert errors == "tilefit: interrupted\n"
-    assert left_behind() == []
+    assert left_behind(tmp_path) == []
 
 
-def test_a_killed_plan_takes_its_worker_along(root: Path) -> None:
+def test_a_killed_plan_takes_its_worker_along(root: Path, tmp_path: Path) -> None:
     file = root / "tests" / "hostile" / "hangs.py"
     with subprocess.Popen(
         [sys.executable, "-m", "tilefit", "plan", str(file), "-d", "h100"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
     ) as process:
         time.sleep(4)
         process.kill()
     for _ in range(50):
-        if not left_behind():
+        if not left_behind(tmp_path):
             break
         time.sleep(0.1)
-    assert left_behind() == []
+    assert left_behind(tmp_path) == []

@@ -13,7 +13,7 @@ import pytest
 
 from tilefit._device import device
 from tilefit._device_facts import facts_of
-from tilefit._errors import WorkerError
+from tilefit._errors import KernelError, WorkerError
 from tilefit._session import Limits, Session
 
 pytestmark = pytest.mark.tilelang
@@ -157,3 +157,37 @@ def test_a_main_that_will_not_end_is_stopped_with_all_that_it_started(
             if process.cwd() == str(tmp_path):
                 left.append(process.cmdline())
     assert left == []
+
+
+@pytest.mark.parametrize("body", ["os.fork()", "sys.modules.clear()", "sys.meta_path.clear()"])
+def test_a_file_that_breaks_its_process_while_it_is_imported_is_read(
+    session: Session, tmp_path: Path, body: str
+) -> None:
+    session.path = tmp_path / "imported.py"
+    session.path.write_text(f"{KERNEL.partition('if __name__')[0]}\n{body}\n", encoding="utf-8")
+    assert [kernel.name for kernel in session.load()] == ["copy"]
+    (found,) = session.read("copy", {"rows": 32}, "sm_90a")
+    assert found.dynamic_bytes == TILE_BYTES
+
+
+@pytest.mark.parametrize("kind", ["Unheard", "KeyboardInterrupt", "GeneratorExit"])
+def test_whatever_a_file_raises_while_it_is_imported_is_told_in_a_line(
+    session: Session, tmp_path: Path, kind: str
+) -> None:
+    text = f"{KERNEL.partition('if __name__')[0]}raise {kind}('of it')\n"
+    session.path = tmp_path / "imported.py"
+    session.path.write_text(text, encoding="utf-8")
+    line = text.count("\n")
+    with pytest.raises(KernelError) as caught:
+        session.load()
+    assert str(caught.value) == f"imported.py:{line} raised {kind}: of it"
+
+
+def test_a_factory_that_raises_anything_is_told_in_a_line(session: Session, tmp_path: Path) -> None:
+    text = KERNEL.partition("if __name__")[0]
+    text = text.replace("    @T.prim_func", "    raise Unheard\n\n    @T.prim_func")
+    session.path = tmp_path / "imported.py"
+    session.path.write_text(text, encoding="utf-8")
+    session.load()
+    with pytest.raises(KernelError, match=r"imported\.py:\d+ raised Unheard"):
+        session.read("copy", {"rows": 32}, "sm_90a")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 from tilefit._ascend_packing import Tile, compact_bytes, layout, padded_shape, tile_bytes
@@ -44,7 +43,7 @@ def bits_of(buffer: Buffer) -> int | None:
         return None
 
 
-def tile_of(buffer: Buffer, loops: Sequence[Loop] = ()) -> Tile | None:
+def tile_of(buffer: Buffer, loops: frozenset[int] = frozenset()) -> Tile | None:
     """Return what our rules need of a buffer, and nothing that the compiler decided of its bytes.
 
     Which side of a tile is the longer one in a fractal is not in a buffer: of the two ways, and
@@ -67,15 +66,30 @@ def tile_of(buffer: Buffer, loops: Sequence[Loop] = ()) -> Tile | None:
             transposed=transposed,
             fractal=fractal,
             live=buffer.live,
-            loops=frozenset(
-                number
-                for number, loop in enumerate(loops)
-                if loop.num_stages is not None and buffer.name in loop.buffers
-            ),
+            loops=loops,
         )
         for fractal, transposed in ((True, False), (True, True), (False, False))
     ]
     return next((tile for tile in ways if padded_shape(tile) == kept), ways[0])
+
+
+def _loops_of(buffer: Buffer, kernel: Kernel) -> frozenset[int]:
+    """Return the numbers of the pipelined loops that touch a buffer."""
+    return frozenset(
+        number
+        for number, loop in enumerate(kernel.loops)
+        if loop.num_stages is not None
+        and (buffer.name in loop.buffers or _within(buffer, loop, kernel))
+    )
+
+
+def _within(buffer: Buffer, loop: Loop, kernel: Kernel) -> bool:
+    """Say whether scratch that the compiler added lives while a loop's buffers do."""
+    lives = [b.live for b in kernel.buffers if b.live is not None and b.name in loop.buffers]
+    if buffer.origin != "compiler" or buffer.live is None or not lives:
+        return False
+    start, end = min(s for s, _ in lives), max(e for _, e in lives)
+    return start <= buffer.live[0] and buffer.live[1] <= end
 
 
 def arena_differs(kernel: Kernel, arena: Arena) -> str | None:
@@ -86,7 +100,7 @@ def arena_differs(kernel: Kernel, arena: Arena) -> str | None:
     """
     mine = [b for b in kernel.buffers if b.memory is arena.memory and b.copies != 0]
     placed = [b for b in mine if b.why != HIDDEN_L0]
-    tiles = [tile_of(b, kernel.loops) for b in placed]
+    tiles = [tile_of(b, _loops_of(b, kernel)) for b in placed]
     known = [tile for tile in tiles if tile is not None]
     if not placed or len(known) < len(tiles) or arena.total_bytes is None:
         return None

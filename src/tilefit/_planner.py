@@ -21,7 +21,7 @@ from tilefit._report import Result, Rung, Stages, Tried
 from tilefit._residency import residency, rounds, worst_residency
 from tilefit._rows import account, packing_differs
 from tilefit._stages import largest_stages, stage_parameter
-from tilefit._suggest import tried_edits
+from tilefit._suggest import cuts_of, tried_edits
 from tilefit._verdict import Policy, Status, Verdict, judge
 
 Progress = Callable[[str], None]
@@ -220,7 +220,7 @@ class Planner:
             )
         verdicts = [judged(kernel) for kernel in kernels]
         misses = any(v.status is Status.DOES_NOT_FIT for v in verdicts)
-        tried = self._tried(read, judged, device, misses=misses)
+        tried = self._tried(read, judged, device, misses=misses, kernels=kernels)
         make = partial(self._result, device=device, stages=stages, rungs=rungs, tried=tried)
         return [make(k, v) for k, v in zip(kernels, verdicts, strict=True)]
 
@@ -236,7 +236,15 @@ class Planner:
         words = reuse_would_do(whole, lowered, device)
         return f". {words}" if words else ""
 
-    def _tried(self, read: Any, judged: Any, device: Device, *, misses: bool) -> tuple[Tried, ...]:
+    def _tried(
+        self,
+        read: Any,
+        judged: Any,
+        device: Device,
+        *,
+        misses: bool,
+        kernels: tuple[Kernel, ...] = (),
+    ) -> tuple[Tried, ...]:
         if not (self.options.suggest or (misses and self.options.suggest is None)):
             return ()
         tried = tried_edits(
@@ -246,6 +254,7 @@ class Planner:
             judge=judged,
             progress=self.options.progress,
             ascend=device.vendor == "ascend",
+            cuts=cuts_of(kernels, judged, self._own_params()),
         )
         return tuple(
             replace(one, residency=worst_residency(one.outcome.kernels, device)) for one in tried

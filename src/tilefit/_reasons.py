@@ -45,6 +45,8 @@ REASONS = {
     "compiler-scratch": "scratch that lowering added",
     "static-rounding": "the static part is rounded up to the alignment of the dynamic array",
     "alignment-gap": "bytes between buffers that alignment leaves free",
+    "version-alignment": "what starting each version in UB at a multiple of 32 B leaves free",
+    "arena-end": "the end of an Ascend memory with several buffers is aligned to 32 B",
 }
 
 # TileLang records the alignment of TMA endpoints (tl.smem_alignment_map); the bytes name the

@@ -14,7 +14,7 @@ two edits                          their sum
 ========================================  ====
 
 On Ascend there is nothing to merge, and every parameter that sets stages or versions counts: a
-loop in a loop has its own.
+loop in a loop has its own. A tile of UB is also cut to what the limit leaves, at a cost of 3.
 
 Edits are tried in the order of their cost, then of the table, until three fit or twelve were
 lowered. So nothing cheaper than the first that fits was left out, as long as one was found.
@@ -22,12 +22,14 @@ lowered. So nothing cheaper than the first that fits was left out, as long as on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any
 
 from tilefit._kernel import Kernel
+from tilefit._memory import Memory
 from tilefit._outcome import Judge, outcome_of
 from tilefit._report import Edit, Tried
 from tilefit._stages import stage_parameter, stage_parameters
@@ -38,18 +40,22 @@ ENOUGH = 3
 AGGRESSIVE_MERGE = "tl.enable_aggressive_shared_memory_merge"
 _WARP_GROUP = 128
 _SMALLEST_TILE = 16
+_MOST_GRAIN = 256
 
 Reader = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[Kernel, ...]]
 
 
-def edits(params: Mapping[str, Any], *, ascend: bool = False) -> list[Edit]:
+def edits(
+    params: Mapping[str, Any], *, ascend: bool = False, cuts: Mapping[str, int] | None = None
+) -> list[Edit]:
     """Return every single edit and every pair of different kinds, cheapest first.
 
     Args:
         params: The kernel's own parameters with their current values.
         ascend: Whether they are for a kernel on Ascend.
+        cuts: Tiles to try at a size other than the half: see `cuts_of`.
     """
-    groups = [group for group in _groups(params, ascend) if group]
+    groups = [group for group in _groups(params, ascend, cuts or {}) if group]
     singles = [edit for group in groups for edit in group]
     pairs = [
         Edit(a.cost + b.cost, a.params + b.params, a.pass_configs + b.pass_configs)
@@ -60,7 +66,9 @@ def edits(params: Mapping[str, Any], *, ascend: bool = False) -> list[Edit]:
     return sorted([*singles, *pairs], key=lambda edit: edit.cost)
 
 
-def _groups(params: Mapping[str, Any], ascend: bool) -> Iterator[list[Edit]]:
+def _groups(
+    params: Mapping[str, Any], ascend: bool, cuts: Mapping[str, int]
+) -> Iterator[list[Edit]]:
     """Yield the edits of one kind at a time; a pair takes two kinds."""
     if not ascend:
         yield [Edit(1, pass_configs=((AGGRESSIVE_MERGE, True),))]
@@ -78,7 +86,39 @@ def _groups(params: Mapping[str, Any], ascend: bool) -> Iterator[list[Edit]]:
             ]
     for name, value in numbers.items():
         if is_tile(name) and value % 2 == 0 and value // 2 >= _SMALLEST_TILE:
-            yield [Edit(3 if along_k(name) else 4, ((name, value // 2),))]
+            half = Edit(3 if along_k(name) else 4, ((name, value // 2),))
+            yield [*([Edit(3, ((name, cuts[name]),))] if name in cuts else []), half]
+
+
+def cuts_of(kernels: Sequence[Kernel], judge: Judge, params: Mapping[str, Any]) -> dict[str, int]:
+    """Return tiles of UB that do not fit, each cut to what the limit leaves.
+
+    A tile keeps the powers of two that divide it, up to 256, so that what divided it before does
+    so after. One that would lose half or more is left to halving.
+
+    Args:
+        kernels: The device functions as they are.
+        judge: Judges one of them.
+        params: The kernel's own parameters with their current values.
+    """
+    found: dict[str, int] = {}
+    for kernel in kernels:
+        margins = [c.margin for c in judge(kernel).memories if c.name == Memory.UB and c.margin]
+        over = -min(margins, default=0)
+        for name, value in params.items():
+            if over <= 0 or not is_tile(name) or type(value) is not int or value < 1:
+                continue
+            each = sum(
+                (b.bytes or 0) // value
+                for b in kernel.buffers
+                if b.memory is Memory.UB and value in b.shape
+            )
+            grain = min(value & -value, _MOST_GRAIN)
+            if each:
+                cut = (value - -(-over // each)) // grain * grain
+                if max(value // 2, _SMALLEST_TILE) < cut < value:
+                    found[name] = min(cut, found.get(name, cut))
+    return found
 
 
 def is_tile(name: str) -> bool:
@@ -106,6 +146,7 @@ def tried_edits(
     judge: Judge,
     progress: Callable[[str], None] | None = None,
     ascend: bool = False,
+    cuts: Mapping[str, int] | None = None,
 ) -> tuple[Tried, ...]:
     """Lower edits, cheapest first, until three fit or twelve were lowered; return all tried.
 
@@ -118,10 +159,13 @@ def tried_edits(
         judge: Judges one device function.
         progress: Called with a line before each lowering.
         ascend: Whether the kernel is on Ascend.
+        cuts: As for `edits`.
     """
     outcomes: list[Tried] = []
     fitting: list[Edit] = []
-    for edit in edits(own, ascend=ascend):
+    todo = deque(edits(own, ascend=ascend, cuts=cuts))
+    while todo:
+        edit = todo.popleft()
         if len(outcomes) == MOST_LOWERINGS or len(fitting) == ENOUGH:
             break
         if any(contains(edit, smaller) for smaller in fitting):
@@ -133,6 +177,10 @@ def tried_edits(
         outcomes.append(Tried(edit, outcome))
         if outcome.status is Status.FITS:
             fitting.append(edit)
+        elif edit.params in [(cut,) for cut in (cuts or {}).items()]:
+            # with more room the scheduler takes more versions: cut once more
+            further = cuts_of(outcome.kernels, judge, dict(edit.params))
+            todo.extendleft(Edit(edit.cost, (cut,)) for cut in further.items())
     return tuple(outcomes)
 
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tilefit._kernel import Arena, Buffer, Kernel, Launch
+from tilefit._kernel import Arena, Buffer, Kernel, Launch, Loop
 from tilefit._memory import Memory, Owner
 from tilefit._scopes import memory_of
+from tilefit.frontends._ascend_bounds import stores_past_the_end
 from tilefit.frontends._ascend_hidden import (
     cores_of,
     gemms_of_l1,
@@ -91,9 +92,9 @@ def kernels_of(
         before, after = capture.merged(symbol)
         before, after = before or function, after or function
         gemms = gemms_of_l1(before)
-        buffers = _Reader(capture, steps, versions).buffers(
-            declared_buffers(root), keys, before, after
-        )
+        loops = tuple(loop for _, loop in with_copied(loop_nodes(root, sizes)))
+        reader = _Reader(capture, steps, versions, loops)
+        buffers = reader.buffers(declared_buffers(root), keys, before, after)
         overlaps = overlaps_of(buffers, gemms, steps)
         buffers += slot_buffers(gemms, steps)
         arenas = _arenas(buffers, totals(after))
@@ -115,8 +116,9 @@ def kernels_of(
                 cores=cores_of(before, gemms),
                 overlaps=overlaps,
                 reuse=not configs.get(_DISABLE_REUSE),
-                loops=tuple(loop for _, loop in with_copied(loop_nodes(root, sizes))),
+                loops=loops,
                 gemms=gemms_of(root),
+                notes=stores_past_the_end(before),
             )
         )
     return tuple(found)
@@ -173,7 +175,15 @@ def _owner(memory: Memory) -> Owner:
 class _Reader:
     """Makes the buffers of one device function."""
 
-    def __init__(self, capture: AscendCapture, steps: Steps, versions: Versions) -> None:
+    def __init__(
+        self,
+        capture: AscendCapture,
+        steps: Steps,
+        versions: Versions,
+        loops: tuple[Loop, ...],
+    ) -> None:
+        empty = [loop for loop in loops if isinstance(loop.extent, int) and loop.extent <= 0]
+        self._never_touched = {name for loop in empty for name in loop.buffers}
         self._padded = scheduled_shapes(capture.scheduled)
         self._steps = steps
         self._versions = versions
@@ -222,7 +232,8 @@ class _Reader:
             return replace(buffer, bytes=0 if memory is Memory.NONE else buffer.bytes)
         buffer = replace(buffer, owner=_owner(memory))
         if lowered is None:
-            return replace(buffer, bytes=0, copies=0, why=self._versions.why(key, 0))
+            why = "empty-loop" if buffer.name in self._never_touched else "unused"
+            return replace(buffer, bytes=0, copies=0, why=why)
         copies = self._versions.copies(key)
         stages = self._versions.stages(key)
         padded = self._padded.get(key, shape)

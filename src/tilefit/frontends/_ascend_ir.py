@@ -195,13 +195,24 @@ def _offsets(before: Any, after: Any) -> dict[Any, int]:
     for (storage, old, dtype), (_, new, _) in zip(was, now, strict=True):
         if storage in found:
             continue
-        moved = analyzer.simplify(new - old)
-        moved = getattr(moved, "value", None) if type(moved).__name__ == "Broadcast" else moved
+        moved = analyzer.simplify(_first_lane(new) - _first_lane(old))
         kind = tvm.DataType(dtype)
         elements = dim(moved)
         if isinstance(elements, int):
             found[storage] = elements * int(kind.bits) * int(kind.lanes) // 8
     return found
+
+
+def _first_lane(index: Any) -> Any:
+    """Return the index of the first element of a vector access; a scalar's own."""
+    kind = type(index).__name__
+    if kind == "Ramp":
+        return index.base
+    if kind == "Broadcast":
+        return index.value
+    if kind == "Add":
+        return _first_lane(index.a) + _first_lane(index.b)
+    return index
 
 
 def _accesses(function: Any) -> list[tuple[Any, Any, str]]:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilefit.frontends._ascend_ir import ELIGIBLE, Key
-from tilefit.frontends._tilelang_declared import dim, visit
+from tilefit.frontends._tilelang_declared import visit
 
 VECTOR_REGIONS = ("SIMT_VF", "SIMD_VF")
 _REGION_INDEX = "tl.vf_source_index"
+_UNIT = "tl.schedule_unit"
 _CONTAINERS = ("body", "then_case", "else_case", "seq", "block")
 
 
@@ -26,19 +27,20 @@ class Span:
 
     Attributes:
         variable: Its variable.
-        stages: The ``num_stages`` it asks for; None if it asks for none.
+        stages: The ``num_stages`` it asks for, or what its T.Stage blocks amount to; None if it
+            asks for none.
         owned: Buffers that are fresh in each of its iterations.
-        empty: True if it has no iterations.
         start: Its first step.
         end: The step behind its last one.
+        asked: True if the author gave it a ``num_stages``.
     """
 
     variable: str
     stages: int | None
     owned: frozenset[Key]
-    empty: bool
     start: int
     end: int = 0
+    asked: bool = False
 
 
 @dataclass(slots=True)
@@ -135,8 +137,8 @@ def _walk(node: Any, loops: tuple[Span, ...], found: Steps, keys: Mapping[Any, K
             variable=str(node.loop_var.name),
             stages=None if stages is None else int(stages),
             owned=frozenset(keys[s] for s in _storages(notes.get(ELIGIBLE, ())) if s in keys),
-            empty=dim(node.extent) == 0,
             start=len(found.steps),
+            asked=stages is not None,
         )
         found.loops.append(loop)
         _walk(node.body, (*loops, loop), found, keys)
@@ -146,6 +148,10 @@ def _walk(node: Any, loops: tuple[Span, ...], found: Steps, keys: Mapping[Any, K
         region = dict(node.annotations or {}).get(_REGION_INDEX)
         _step(node, loops, found, keys, region=None if region is None else int(region))
         return
+    if kind == "AttrStmt" and str(node.attr_key) == _UNIT and loops:
+        stage = int(dict(node.node).get("stage", 0))
+        if stage > 0 and not loops[-1].asked:
+            loops[-1].stages = max(loops[-1].stages or 1, stage + 1)
     children = [getattr(node, name, None) for name in _CONTAINERS]
     if any(child is not None for child in children):
         for child in children:

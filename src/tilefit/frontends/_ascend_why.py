@@ -62,10 +62,7 @@ class Versions:
         return max((loop.stages for loop in loops if loop.stages), default=None)
 
     def why(self, key: Key, copies: int) -> str:
-        """Return the code for a buffer."""
-        if copies == 0:
-            empty = any(loop.empty for loop in self._steps.loops)
-            return "empty-loop" if empty else "unused"
+        """Return the code for a buffer that lowering kept."""
         if key in self._manual:
             return "manual-versions"
         if self._asked is None:

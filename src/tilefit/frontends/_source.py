@@ -29,6 +29,8 @@ from tilefit.frontends._source_values import (
 # TileLang lowers for Ascend 950, whose target is "ascend"; a file of the common dialect can run
 # on the older chips ("ascend-910b" ...) through the adapter only
 _ADAPTER_ONLY = "ascend-"
+# what is longer was made by a machine, and takes seconds to parse
+_MAX_BYTES = 1_000_000
 
 
 class SourceFrontend:
@@ -48,7 +50,7 @@ class SourceFrontend:
         """
         try:
             with warnings.catch_warnings(action="ignore"):
-                tree = ast.parse(path.read_bytes(), filename=str(path))
+                tree = ast.parse(_content(path), filename=str(path))
         except SyntaxError as error:
             where = f"{path}:{error.lineno}" if error.lineno else str(path)
             raise InputError(f"{where}: syntax error: {error.msg}") from None
@@ -57,6 +59,18 @@ class SourceFrontend:
         except (ValueError, MemoryError, RecursionError) as error:
             raise InputError(f"cannot parse {path}: {str(error) or 'too deeply nested'}") from None
         return SourceFile(path, tree, device_facts or {})
+
+
+def _content(path: FilePath) -> bytes:
+    """Return a file's bytes.
+
+    Raises:
+        InputError: There are too many for the source of a kernel.
+    """
+    size = path.stat().st_size
+    if size > _MAX_BYTES:
+        raise InputError(f"{path} is {size:,} B: no source file of a kernel is over {_MAX_BYTES:,}")
+    return path.read_bytes()
 
 
 class SourceFile:

@@ -21,24 +21,33 @@ from tilefit.frontends._source_values import (
     Where,
 )
 
+# what inherits from more classes is no author's
+_MAX_BASES = 64
+
 
 class Classes(Calls):
     """Adds classes to what can be evaluated."""
 
     def _do_classdef(self, node: ast.ClassDef) -> None:
         outer = self.scope
-        bases = tuple(self.evaluate(base) for base in node.bases)
-        bases = tuple(base for base in bases if base != Path("builtins.object"))
+        given = [self.evaluate(base) for base in node.bases]
+        given = [base for base in given if base != Path("builtins.object")]
+        ours = [base for base in given if isinstance(base, ClassValue)]
+        whole = len(ours) == len(given) and all(base.whole for base in ours)
+        bases = tuple(dict.fromkeys(c for base in ours for c in (base, *base.bases)))
         self.scope = Scope(parent=outer)
         try:
             self.block(node.body)
         finally:
             found, self.scope = self.scope, outer
-        outer.vars[node.name] = ClassValue(node, found, bases)
+        if len(bases) > _MAX_BASES:
+            outer.vars[node.name] = Unknown((), node.name)
+        else:
+            outer.vars[node.name] = ClassValue(node, found, bases, whole)
 
     def attribute(self, owner: Value, name: str, where: Where) -> Value:
         if isinstance(owner, Super):
-            found = (b.find(name) for b in owner.above.bases if isinstance(b, ClassValue))
+            found = (base.find(name) for base in owner.above.bases)
             value = next((one for one in found if one is not None), None)
             if isinstance(value, Function):
                 return bound_to(owner.instance, value)
@@ -114,10 +123,11 @@ class Classes(Calls):
 
 def _defining(owner: ClassValue, method: Function) -> ClassValue | None:
     """Return the class, this one or a base of it, whose body defines a method."""
-    if any(isinstance(v, Function) and v.node is method.node for v in owner.scope.vars.values()):
-        return owner
-    bases = (_defining(base, method) for base in owner.bases if isinstance(base, ClassValue))
-    return next((one for one in bases if one is not None), None)
+    for one in (owner, *owner.bases):
+        for value in one.scope.vars.values():
+            if isinstance(value, Function) and value.node is method.node:
+                return one
+    return None
 
 
 def bound_to(owner: Instance, method: Function) -> Function:

@@ -20,6 +20,9 @@ from tilefit.frontends._source_values import (
     Value,
 )
 
+# how many names are copied and joined in the time of a step
+_NAMES_OF_A_STEP = 8
+
 
 class Break(Exception):  # noqa: N818
     """A ``break``."""
@@ -74,6 +77,7 @@ class Control(Statements):
 
     def fork(self, why: Unknown, branches: Sequence[Sequence[ast.stmt]]) -> None:
         """Follow branches of which one will be taken, we do not know which."""
+        self.tick(len(self.scope.vars) // _NAMES_OF_A_STEP)
         before, doubts, partial = dict(self.scope.vars), len(self.doubts), self.partial
         falls: list[dict[str, Value]] = []
         exits: list[tuple[Return | Break | Continue, dict[str, Value]]] = []
@@ -287,4 +291,9 @@ def _joined(branches: Sequence[Mapping[str, Value]], why: Unknown) -> dict[str, 
     for names in branches:
         for name, value in names.items():
             found.setdefault(name, []).append(value)
-    return {name: join(values, replace(why, text=name)) for name, values in found.items()}
+    return {
+        name: values[0]
+        if all(value is values[0] for value in values)
+        else join(values, replace(why, text=name))
+        for name, values in found.items()
+    }

@@ -62,16 +62,18 @@ def is_eager(node: FunctionNode) -> bool:
         return False
     return any(
         isinstance(inner, ast.Call) and last_name(inner) in (*LAUNCHES, "const")
-        for inner in _own_nodes(node)
+        for inner in own_nodes(node)
     )
 
 
-def _own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Walk a function without the functions inside of it."""
-    for child in ast.iter_child_nodes(node):
+    todo = list(ast.iter_child_nodes(node))
+    while todo:
+        child = todo.pop()
         if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             yield child
-            yield from _own_nodes(child)
+            todo.extend(ast.iter_child_nodes(child))
 
 
 def tensor_parameters(node: FunctionNode) -> set[str]:
@@ -79,7 +81,7 @@ def tensor_parameters(node: FunctionNode) -> set[str]:
     arguments = node.args
     places = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
     found = {place.arg for place in places if _is_device_type(place.annotation)}
-    for inner in _own_nodes(node):
+    for inner in own_nodes(node):
         declares = isinstance(inner, ast.AnnAssign) and inner.value is None
         if declares and _is_device_type(getattr(inner, "annotation", None)):
             found.add(text_of(getattr(inner, "target", inner)))

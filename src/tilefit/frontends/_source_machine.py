@@ -139,13 +139,13 @@ class Machine:
         """Allow so many steps from here on."""
         self.steps = steps
 
-    def tick(self) -> None:
-        """Take a step.
+    def tick(self, steps: int = 1) -> None:
+        """Take a step, or several.
 
         Raises:
             Exhausted: None is left.
         """
-        self.steps -= 1
+        self.steps -= steps
         if self.steps < 0:
             raise Exhausted
 

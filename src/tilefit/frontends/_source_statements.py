@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tilefit._errors import KernelError
 from tilefit.frontends._source_classes import Classes
+from tilefit.frontends._source_find import own_nodes
 from tilefit.frontends._source_machine import LIBRARIES
 from tilefit.frontends._source_ops import binary, items_of, truth
 from tilefit.frontends._source_unknown import join, names_of, text_of, unknown
@@ -88,9 +89,8 @@ class Statements(Classes):
 
     def _is_generator(self, node: ast.AST) -> bool:
         if node not in self.generators:  # a function may be called often
-            inside = ast.walk(node)
-            yields = any(isinstance(one, (ast.Yield, ast.YieldFrom)) for one in inside)
-            self.generators[node] = yields
+            yields = (isinstance(one, (ast.Yield, ast.YieldFrom)) for one in own_nodes(node))
+            self.generators[node] = any(yields)
         return self.generators[node]
 
     def _do_functiondef(self, node: ast.FunctionDef) -> None:

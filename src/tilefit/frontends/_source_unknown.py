@@ -19,11 +19,15 @@ from tilefit.frontends._source_values import (
 def names_of(*values: Value) -> tuple[str, ...]:
     """Return the missing names in some values, each once."""
     found: dict[str, None] = {}
-    for value in values:
+    seen: set[int] = set()  # a container may hold another twice, or itself
+    todo = [*reversed(values)]
+    while todo:
+        value = todo.pop()
         if isinstance(value, (Unknown, Device)):
             found.update(dict.fromkeys(value.names))
-        elif isinstance(value, (tuple, list)):
-            found.update(dict.fromkeys(names_of(*value)))
+        elif isinstance(value, (tuple, list)) and id(value) not in seen:
+            seen.add(id(value))
+            todo.extend(reversed(value))
     return tuple(found)
 
 

@@ -232,32 +232,25 @@ class ClassValue:
     Attributes:
         node: Its definition.
         scope: What its body binds.
-        bases: The classes that it inherits from.
+        bases: The classes of this file that it inherits from, nearest first, none twice.
+        whole: Whether all that it inherits is in this file.
     """
 
     node: ast.ClassDef
     scope: Scope
-    bases: tuple[Value, ...]
+    bases: tuple[ClassValue, ...] = ()
+    whole: bool = True
 
     def find(self, name: str) -> Value:
         """Return an attribute, None if neither it nor a base of this file has it."""
-        if name in self.scope.vars:
-            return self.scope.vars[name]
-        found = (base.find(name) for base in self.bases if isinstance(base, ClassValue))
-        return next((value for value in found if value is not None), None)
+        return next((c.scope.vars[name] for c in (self, *self.bases) if name in c.scope.vars), None)
 
     def names(self) -> list[str]:
         """Return the names of its attributes, those that it inherits first."""
         found: dict[str, None] = {}
-        for base in reversed(self.bases):
-            if isinstance(base, ClassValue):
-                found |= dict.fromkeys(base.names())
-        return list(found | dict.fromkeys(self.scope.vars))
-
-    @property
-    def whole(self) -> bool:
-        """Whether all that it inherits is in this file."""
-        return all(isinstance(base, ClassValue) and base.whole for base in self.bases)
+        for one in (*reversed(self.bases), self):
+            found.update(dict.fromkeys(one.scope.vars))
+        return list(found)
 
 
 @dataclass(slots=True, eq=False)

@@ -19,6 +19,8 @@ from tilefit.frontends._tilelang_target import foreign_instructions
 from tilefit.frontends._user_code import one_line
 
 _DYNAMIC_ALIGN_BYTES = 1024
+# a target as TVM prints it, with all its attributes; its architecture says the same
+_TARGET = re.compile(r'\{"kind":"\w+","tag":.*?"(?:arch|mcpu)":"(\w+)"[^{}]*\}')
 
 
 def lower_built(
@@ -184,6 +186,7 @@ def refusal(error: BaseException) -> str:
     text = re.sub(r" ?\(0x[0-9a-f]+ vs\. 0x[0-9a-f]+\) ?", "", text)  # addresses say nothing
     if ") is false: " in text:
         text = text.split(") is false: ", 1)[1]
+    text = _TARGET.sub(r"\1", text)
     text = one_line(text, limit=300)
     # a bare key, as of a table that lacks a dtype, says nothing without its kind
     return text if " " in text else f"{type(error).__name__}{f': {text}' if text else ''}"

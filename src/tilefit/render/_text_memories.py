@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from tilefit._memory import Evidence
-from tilefit._plan import MemoryUse
 from tilefit._report import Result
-from tilefit._verdict import Check, Status
+from tilefit._verdict import Status
 from tilefit.render._words import WORD, columns, number
 
 _HEADER = ("device", "verdict", "memory", "bytes", "limit", "margin", "")
@@ -45,28 +44,22 @@ def _rows(
     remarks += list(result.lowered.notes) if result.lowered else []
     marks = "".join(f"({notes.setdefault(remark, len(notes) + 1)})" for remark in remarks)
     verdict = f"{WORD[result.status].replace('FITS', 'fits')} {marks}".strip()
-    head = (*(str(params.get(name, "-")) for name in varying), result.device, verdict)
-    if not result.uses:
-        yield (*head, "-", "-", "-", "-", "")
-    for number_of_row, (use, check) in enumerate(zip(result.uses, result.memories, strict=True)):
-        words = _words(use, check)
-        if number_of_row == 0 and result.rounds is not None and result.rounds.rounds is not None:
-            plural = "" if result.rounds.rounds == 1 else "s"
-            words.append(f"{result.rounds.rounds:,} round{plural}")
-        yield (
-            *(head if number_of_row == 0 else ("",) * len(head)),
-            use.memory,
-            number(check.value),
-            number(check.limit),
-            "-" if check.margin is None else f"{check.margin:,}",
-            ", ".join(words),
-        )
+    head = (*(str(params.get(name, "-")) for name in varying), result.device)
+    under = ("",) * len(head)
+    first = [(*head, verdict), (*under, _standing(result))]
+    shown = list(zip(result.uses, result.memories, strict=True))
+    for number_of_row, (use, check) in enumerate(shown):
+        lead = first[number_of_row] if number_of_row < len(first) else (*under, "")
+        margin = "-" if check.margin is None else f"{check.margin:,}"
+        over = _OF_MEMORY.get(check.status, "")
+        yield (*lead, use.memory, number(check.value), number(check.limit), margin, over)
+    for lead in first[len(shown) :]:
+        if any(lead):
+            yield (*lead, "-" if lead is first[0] else "", "", "", "", "")
 
 
-def _words(use: MemoryUse, check: Check) -> list[str]:
-    words = [_OF_MEMORY[check.status]] if check.status in _OF_MEMORY else []
-    if check.silent:
-        words.append("silently")
-    if use.evidence is not Evidence.COMPILED:
-        words.append(str(use.evidence))
-    return words
+def _standing(result: Result) -> str:
+    """Return what else to know of a verdict, in a word or two."""
+    if result.silent_overflow:
+        return "silent overflow"
+    return "" if result.evidence is Evidence.COMPILED else str(result.evidence)

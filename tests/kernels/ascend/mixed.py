@@ -1,5 +1,6 @@
 """Cube and vector in one kernel: an AIC with its two AIVs."""
 
+import tilelang
 import tilelang.ascend.language as T
 
 
@@ -15,7 +16,7 @@ def product_relu(block_m=128, block_n=128, block_k=64, stages=2, outer=0, dtype=
             a = T.alloc_l1((block_m, block_k), dtype)
             b = T.alloc_l1((block_n, block_k), dtype)
             c = T.alloc_l0c((block_m, block_n), "float32")
-            half = T.alloc_shared((block_m // 2, block_n), "float32")
+            share = T.alloc_shared((block_m // 2, block_n), "float32")
             for tile in T.Persistent([8], 2, core, num_stages=outer):
                 row = tile // 2 * block_m
                 col = tile % 2 * block_n
@@ -23,11 +24,11 @@ def product_relu(block_m=128, block_n=128, block_k=64, stages=2, outer=0, dtype=
                     T.copy(A[row, i * block_k], a)
                     T.copy(B[col, i * block_k], b)
                     T.gemm(a, b, c, transpose_B=True, clear_accum=i == 0)
-                T.dual_copy(c, half)
+                T.dual_copy(c, share)
                 with T.SimtVF(threads=128):
                     for r, j in T.Parallel(block_m // 2, block_n):
-                        half[r, j] = T.max(half[r, j], 0)
-                T.dual_copy(half, C[row : row + block_m, col : col + block_n])
+                        share[r, j] = T.max(share[r, j], 0)
+                T.dual_copy(share, C[row : row + block_m, col : col + block_n])
 
     return kernel
 
@@ -46,7 +47,7 @@ def product_by_columns(block_m=64, block_n=128, block_k=64, stages=2):
             a = T.alloc_l1((block_m, block_k), "bfloat16")
             b = T.alloc_l1((block_n, block_k), "bfloat16")
             c = T.alloc_l0c((block_m, block_n), "float32")
-            half = T.alloc_shared((block_m, block_n // 2), "float32")
+            share = T.alloc_shared((block_m, block_n // 2), "float32")
             out = T.alloc_shared((block_m, block_n // 2), "bfloat16")
             for tile in T.Persistent([8], 2, core):
                 row = tile // 2 * block_m
@@ -55,10 +56,10 @@ def product_by_columns(block_m=64, block_n=128, block_k=64, stages=2):
                     T.copy(A[row, i * block_k], a)
                     T.copy(B[col, i * block_k], b)
                     T.gemm(a, b, c, transpose_B=True, clear_accum=i == 0)
-                T.dual_copy(c, half)
+                T.dual_copy(c, share)
                 with T.SimtVF(threads=128):
                     for r, j in T.Parallel(block_m, block_n // 2):
-                        out[r, j] = T.cast(half[r, j], "bfloat16")
+                        out[r, j] = T.cast(share[r, j], "bfloat16")
                 T.dual_copy(out, C[row : row + block_m, col : col + block_n])
 
     return kernel
@@ -124,5 +125,34 @@ def attention(rows=64, keys=128, width=64, loops=4, stages=2):
                 T.dual_copy(weights, p)
                 T.gemm(p, v, o, transpose_B=True, clear_accum=i == 0)
             T.copy(o, C[0, 0])
+
+    return kernel
+
+
+@tilelang.jit(target="ascend", pass_configs={"tl.enable_auto_schedule": False})
+def by_cores(block=128):
+    """The author says what runs on which core; nothing is scheduled."""
+
+    @T.prim_func
+    def kernel(
+        A: T.Tensor((block, block), "float16"),
+        B: T.Tensor((block, block), "float16"),
+        C: T.Tensor((block, block), "float32"),
+    ):
+        with T.Kernel(1):
+            a = T.alloc_l1((block, block), "float16")
+            b = T.alloc_l1((block, block), "float16")
+            c = T.alloc_l0c((block, block), "float32")
+            share = T.alloc_shared((block // 2, block), "float32")
+            with T.Cube():
+                T.copy(A, a)
+                T.copy(B, b)
+                T.gemm(a, b, c, transpose_B=True, clear_accum=True)
+                T.dual_copy(c, share)
+            with T.Vector():
+                with T.SimtVF(threads=128):
+                    for i, j in T.Parallel(block // 2, block):
+                        share[i, j] = share[i, j] + 1
+                T.dual_copy(share, C)
 
     return kernel

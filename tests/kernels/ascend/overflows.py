@@ -9,89 +9,89 @@ import tilelang
 import tilelang.ascend.language as T
 
 
-def ub_without_a_loop(extent=24576):
+def ub_without_a_loop(tile=24576):
     """Three tiles and no loop: nothing counts them."""
 
     @T.prim_func
     def kernel(
-        A: T.Tensor((extent,), "float32"),
-        B: T.Tensor((extent,), "float32"),
-        C: T.Tensor((extent,), "float32"),
+        A: T.Tensor((tile,), "float32"),
+        B: T.Tensor((tile,), "float32"),
+        C: T.Tensor((tile,), "float32"),
     ):
         with T.Kernel(1):
-            a = T.alloc_shared((extent,), "float32")
-            b = T.alloc_shared((extent,), "float32")
-            c = T.alloc_shared((extent,), "float32")
+            a = T.alloc_shared((tile,), "float32")
+            b = T.alloc_shared((tile,), "float32")
+            c = T.alloc_shared((tile,), "float32")
             T.copy(A, a)
             T.copy(B, b)
             with T.SimtVF(threads=128):
-                for j in T.Parallel(extent):
+                for j in T.Parallel(tile):
                     c[j] = a[j] + b[j]
             T.copy(c, C)
 
     return kernel
 
 
-def ub_above_the_simt_limit(extent=28032):
+def ub_above_the_simt_limit(tile=28032):
     """Two tiles that fit UB, but not what SIMT leaves of it."""
 
     @T.prim_func
-    def kernel(A: T.Tensor((extent,), "float32"), C: T.Tensor((extent,), "float32")):
+    def kernel(A: T.Tensor((tile,), "float32"), C: T.Tensor((tile,), "float32")):
         with T.Kernel(1):
-            a = T.alloc_shared((extent,), "float32")
-            c = T.alloc_shared((extent,), "float32")
+            a = T.alloc_shared((tile,), "float32")
+            c = T.alloc_shared((tile,), "float32")
             T.copy(A, a)
             with T.SimtVF(threads=128):
-                for j in T.Parallel(extent):
+                for j in T.Parallel(tile):
                     c[j] = a[j] + 1
             T.copy(c, C)
 
     return kernel
 
 
-def ub_fixed_versions(extent=12288, loops=8):
+def ub_fixed_versions(tile=12288, loops=8):
     """Every buffer's versions are fixed: then none is left to count."""
-    n = loops * extent
+    n = loops * tile
 
     @T.prim_func
     def kernel(A: T.Tensor((n,), "float32"), C: T.Tensor((n,), "float32")):
         with T.Kernel(1):
-            a = T.alloc_shared((extent,), "float32")
-            c = T.alloc_shared((extent,), "float32")
+            a = T.alloc_shared((tile,), "float32")
+            c = T.alloc_shared((tile,), "float32")
             T.annotate_buffer_versions({a: 3, c: 3})
             for i in T.Pipelined(loops, num_stages=2):
-                T.copy(A[i * extent], a)
+                T.copy(A[i * tile], a)
                 with T.SimtVF(threads=128):
-                    for j in T.Parallel(extent):
+                    for j in T.Parallel(tile):
                         c[j] = a[j] + 1
-                T.copy(c, C[i * extent])
+                T.copy(c, C[i * tile])
 
     return kernel
 
 
 @tilelang.jit(target="ascend", pass_configs={"tl.enable_auto_schedule": False})
-def ub_unscheduled(extent=36864, loops=4):
+def ub_unscheduled(tile=36864, loops=4):
     """The scheduler is turned off, and with it the count."""
-    n = loops * extent
+    n = loops * tile
 
     @T.prim_func
     def kernel(A: T.Tensor((n,), "float32"), C: T.Tensor((n,), "float32")):
         with T.Kernel(1):
-            a = T.alloc_shared((extent,), "float32")
-            c = T.alloc_shared((extent,), "float32")
+            a = T.alloc_shared((tile,), "float32")
+            c = T.alloc_shared((tile,), "float32")
             for i in T.serial(loops):
-                T.copy(A[i * extent], a)
+                T.copy(A[i * tile], a)
                 with T.SimtVF(threads=128):
-                    for j in T.Parallel(extent):
+                    for j in T.Parallel(tile):
                         c[j] = a[j] + 1
-                T.copy(c, C[i * extent])
+                T.copy(c, C[i * tile])
 
     return kernel
 
 
-def ub_unlimited(extent=24576, loops=8):
+def ub_unlimited(tile=24576, loops=8):
     """What a refusal advises: the limit is lifted, the chip is not."""
-    n = loops * extent
+    n = loops * tile
 
     @T.prim_func
     def kernel(
@@ -99,32 +99,32 @@ def ub_unlimited(extent=24576, loops=8):
     ):
         with T.Kernel(1):
             T.annotate_unlimit_memory("shared")
-            a = T.alloc_shared((extent,), "float32")
-            b = T.alloc_shared((extent,), "float32")
-            c = T.alloc_shared((extent,), "float32")
+            a = T.alloc_shared((tile,), "float32")
+            b = T.alloc_shared((tile,), "float32")
+            c = T.alloc_shared((tile,), "float32")
             for i in T.Pipelined(loops, num_stages=2):
-                T.copy(A[i * extent], a)
-                T.copy(B[i * extent], b)
+                T.copy(A[i * tile], a)
+                T.copy(B[i * tile], b)
                 with T.SimtVF(threads=128):
-                    for j in T.Parallel(extent):
+                    for j in T.Parallel(tile):
                         c[j] = a[j] + b[j]
-                T.copy(c, C[i * extent])
+                T.copy(c, C[i * tile])
 
     return kernel
 
 
-def ub_scratch(columns=55040, loops=4, threads=256):
+def ub_scratch(tile=55040, loops=4, threads=256):
     """The tiles fit to the byte; the reduction's scratch comes on top, after the count."""
 
     @T.prim_func
-    def kernel(A: T.Tensor((loops, columns), "float32"), C: T.Tensor((loops, 256), "float32")):
+    def kernel(A: T.Tensor((loops, tile), "float32"), C: T.Tensor((loops, 256), "float32")):
         with T.Kernel(1):
-            a = T.alloc_shared((1, columns), "float32")
+            a = T.alloc_shared((1, tile), "float32")
             total = T.alloc_shared((1, 256), "float32")
             for i in T.Pipelined(loops, num_stages=2):
                 T.copy(A[i, 0], a)
                 with T.SimtVF(threads=threads):
-                    part = T.alloc_fragment((1, columns), "float32")
+                    part = T.alloc_fragment((1, tile), "float32")
                     sums = T.alloc_fragment((1,), "float32")
                     T.copy(a, part)
                     T.reduce_sum(part, sums, dim=1)
@@ -135,83 +135,85 @@ def ub_scratch(columns=55040, loops=4, threads=256):
     return kernel
 
 
-def ub_live_across(extent=8192, kept=40960, loops=4):
+def ub_live_across(tile=8192, kept_tile=40960, loops=4):
     """A tile waits through a loop that does not touch it: the loop does not count it."""
-    n = loops * extent
+    n = loops * tile
 
     @T.prim_func
     def kernel(
-        A: T.Tensor((n,), "float32"), K: T.Tensor((kept,), "float32"), C: T.Tensor((n,), "float32")
+        A: T.Tensor((n,), "float32"),
+        K: T.Tensor((kept_tile,), "float32"),
+        C: T.Tensor((n,), "float32"),
     ):
         with T.Kernel(1):
-            waits = T.alloc_shared((kept,), "float32")
-            a = T.alloc_shared((extent,), "float32")
-            c = T.alloc_shared((extent,), "float32")
+            waits = T.alloc_shared((kept_tile,), "float32")
+            a = T.alloc_shared((tile,), "float32")
+            c = T.alloc_shared((tile,), "float32")
             T.copy(K, waits)
             for i in T.Pipelined(loops, num_stages=1):
-                T.copy(A[i * extent], a)
+                T.copy(A[i * tile], a)
                 with T.SimtVF(threads=128):
-                    for j in T.Parallel(extent):
+                    for j in T.Parallel(tile):
                         c[j] = a[j] + 1
-                T.copy(c, C[i * extent])
+                T.copy(c, C[i * tile])
             with T.SimtVF(threads=128):
-                for j in T.Parallel(kept):
+                for j in T.Parallel(kept_tile):
                     waits[j] = waits[j] + 1
             T.copy(waits, K)
 
     return kernel
 
 
-def ub_nested(width=16384, rows=4, columns=4):
+def ub_nested(tile=16384, rows=4, columns=4, outer_stages=2, inner_stages=2):
     """The outer loop counts the inner loop's tile once, though the inner one took two of it."""
 
     @T.prim_func
     def kernel(
-        A: T.Tensor((rows, columns * width), "float32"), C: T.Tensor((rows, width), "float32")
+        A: T.Tensor((rows, columns * tile), "float32"), C: T.Tensor((rows, tile), "float32")
     ):
         with T.Kernel(1):
-            a = T.alloc_shared((width,), "float32")
-            total = T.alloc_shared((width,), "float32")
-            for i in T.Pipelined(rows, num_stages=2):
+            a = T.alloc_shared((tile,), "float32")
+            total = T.alloc_shared((tile,), "float32")
+            for i in T.Pipelined(rows, num_stages=outer_stages):
                 with T.SimtVF(threads=128):
-                    for j in T.Parallel(width):
+                    for j in T.Parallel(tile):
                         total[j] = 0
-                for k in T.Pipelined(columns, num_stages=2):
-                    T.copy(A[i, k * width], a)
+                for k in T.Pipelined(columns, num_stages=inner_stages):
+                    T.copy(A[i, k * tile], a)
                     with T.SimtVF(threads=128):
-                        for j in T.Parallel(width):
+                        for j in T.Parallel(tile):
                             total[j] = total[j] + a[j]
                 T.copy(total, C[i, 0])
 
     return kernel
 
 
-def ub_two_loops(first=20480, second=20480, loops=4):
+def ub_two_loops(first_tile=20480, second_tile=20480, loops=4):
     """Two loops, each within the limit; only some of the second's tiles fit over the first's."""
 
     @T.prim_func
     def kernel(
-        A: T.Tensor((loops * first,), "float32"),
-        B: T.Tensor((loops * second,), "float32"),
-        C: T.Tensor((loops * second,), "float32"),
+        A: T.Tensor((loops * first_tile,), "float32"),
+        B: T.Tensor((loops * second_tile,), "float32"),
+        C: T.Tensor((loops * second_tile,), "float32"),
     ):
         with T.Kernel(1):
-            a = T.alloc_shared((first,), "float32")
-            c = T.alloc_shared((first,), "float32")
-            b = T.alloc_shared((second,), "float32")
-            d = T.alloc_shared((second,), "float32")
+            a = T.alloc_shared((first_tile,), "float32")
+            c = T.alloc_shared((first_tile,), "float32")
+            b = T.alloc_shared((second_tile,), "float32")
+            d = T.alloc_shared((second_tile,), "float32")
             for i in T.Pipelined(loops, num_stages=1):
-                T.copy(A[i * first], a)
+                T.copy(A[i * first_tile], a)
                 with T.SimtVF(threads=128):
-                    for j in T.Parallel(first):
+                    for j in T.Parallel(first_tile):
                         c[j] = a[j] + 1
-                T.copy(c, A[i * first])
+                T.copy(c, A[i * first_tile])
             for i in T.Pipelined(loops, num_stages=1):
-                T.copy(B[i * second], b)
+                T.copy(B[i * second_tile], b)
                 with T.SimtVF(threads=128):
-                    for j in T.Parallel(second):
+                    for j in T.Parallel(second_tile):
                         d[j] = b[j] + 1
-                T.copy(d, C[i * second])
+                T.copy(d, C[i * second_tile])
 
     return kernel
 
@@ -261,7 +263,7 @@ def l1_fixed_versions(block=256, block_k=256, loops=4):
     return kernel
 
 
-def l1_nested(block=256, block_k=192, tiles=4):
+def l1_nested(block=256, block_k=192, tiles=4, inner_stages=2):
     """Outer tiles of both operands, inner ones twice: 589,824 B with the default outer loop."""
     k = 4 * block_k
 
@@ -281,7 +283,7 @@ def l1_nested(block=256, block_k=192, tiles=4):
             for tile in T.serial(tiles):
                 T.copy(D[tile * block, 0], d)
                 T.copy(B[0, 0], e)
-                for i in T.Pipelined(4, num_stages=2):
+                for i in T.Pipelined(4, num_stages=inner_stages):
                     T.copy(A[tile * block, i * block_k], a)
                     T.copy(B[0, i * block_k], b)
                     T.gemm(a, b, c, transpose_B=True, clear_accum=i == 0)

@@ -114,21 +114,24 @@ def layernorm(rows=8, columns=2048, loops=4, stages=2, threads=256):
 
 
 def row_sum_simd(rows=16, columns=512, loops=4):
-    """A reduction by vector registers: a register of 64 elements a row goes back to UB."""
+    """A reduction by vector registers: no threads, no scratch.
+
+    TileLang 0.1.15 stores a register of 64 elements for each row, 256 B apart, though the target
+    that it asks for has one element a row: the generated code writes past the target's end.
+    """
 
     @T.prim_func
     def kernel(
-        A: T.Tensor((loops * rows, columns), "float32"),
-        C: T.Tensor((loops * rows * 64,), "float32"),
+        A: T.Tensor((loops * rows, columns), "float32"), C: T.Tensor((loops * rows,), "float32")
     ):
         with T.Kernel(1):
             a = T.alloc_shared((rows, columns), "float32")
-            total = T.alloc_shared((rows * 64,), "float32")
+            total = T.alloc_shared((rows,), "float32")
             for i in T.serial(loops):
                 T.copy(A[i * rows, 0], a)
                 with T.SimdVF():
                     T.reduce_sum(a, total, dim=1)
-                T.copy(total, C[i * rows * 64])
+                T.copy(total, C[i * rows])
 
     return kernel
 

@@ -239,7 +239,7 @@ def by_hand(extent=10, loops=8):
 
 
 def four_in_a_chain(extent=16384, loops=4):
-    """Refused at 4 x 64 KiB, though each tile is dead before the one after the next is written."""
+    """Refused at 4 x 64 KiB, though a tile is dead before the one after the next is written."""
     n = loops * extent
 
     @T.prim_func
@@ -261,6 +261,84 @@ def four_in_a_chain(extent=16384, loops=4):
                     for j in T.Parallel(extent):
                         fourth[j] = third[j] - 1
                 T.copy(fourth, C[i * extent])
+
+    return kernel
+
+
+def chain(extent=16384):
+    """The same four tiles once, without a loop: they share."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((extent,), "float32"), C: T.Tensor((extent,), "float32")):
+        with T.Kernel(1):
+            first = T.alloc_shared((extent,), "float32")
+            second = T.alloc_shared((extent,), "float32")
+            third = T.alloc_shared((extent,), "float32")
+            fourth = T.alloc_shared((extent,), "float32")
+            T.copy(A, first)
+            with T.SimtVF(threads=128):
+                for j in T.Parallel(extent):
+                    second[j] = first[j] + 1
+            with T.SimtVF(threads=128):
+                for j in T.Parallel(extent):
+                    third[j] = second[j] * 2
+            with T.SimtVF(threads=128):
+                for j in T.Parallel(extent):
+                    fourth[j] = third[j] - 1
+            T.copy(fourth, C)
+
+    return kernel
+
+
+def staged(extent=4096, loops=8):
+    """The author says which statement runs in which stage, instead of how many stages there are."""
+    n = loops * extent
+
+    @T.prim_func
+    def kernel(A: T.Tensor((n,), "float32"), C: T.Tensor((n,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((extent,), "float32")
+            c = T.alloc_shared((extent,), "float32")
+            for i in T.serial(loops, annotations={"enable_offset": True}):
+                with T.Stage(0):
+                    T.copy(A[i * extent], a)
+                with T.Stage(1), T.SimtVF(threads=128):
+                    for j in T.Parallel(extent):
+                        c[j] = a[j] + 1
+                with T.Stage(2):
+                    T.copy(c, C[i * extent])
+
+    return kernel
+
+
+def without_iterations(extent=4096):
+    """A loop that never runs at these sizes."""
+
+    @T.prim_func
+    def kernel(A: T.Tensor((extent,), "float32"), C: T.Tensor((extent,), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((extent,), "float32")
+            for i in T.Pipelined(0, num_stages=2):
+                T.copy(A[i * extent], a)
+                T.copy(a, C[i * extent])
+
+    return kernel
+
+
+def open_size(extent=4096):
+    """As many blocks as the size at run time asks for."""
+    n = T.dynamic("n")
+
+    @T.prim_func
+    def kernel(A: T.Tensor((n,), "float32"), C: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, extent)) as core:
+            a = T.alloc_shared((extent,), "float32")
+            c = T.alloc_shared((extent,), "float32")
+            T.copy(A[core * extent], a)
+            with T.SimtVF(threads=128):
+                for j in T.Parallel(extent):
+                    c[j] = a[j] + 1
+            T.copy(c, C[core * extent])
 
     return kernel
 
