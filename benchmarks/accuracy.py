@@ -66,8 +66,9 @@ def main() -> None:
     targets = arguments.targets.split(",")
     output = arguments.output.resolve()
     if arguments.only:
+        lines = made(arguments.only)  # takes minutes: the rest may be made anew meanwhile
         text = output.read_text(encoding="utf-8")
-        output.write_text(with_section(text, made(arguments.only)), encoding="utf-8")
+        output.write_text(with_section(text, lines), encoding="utf-8")
         print(f"wrote {output}")
         return
     cases = {target: collect(target, arguments.limit) for target in targets}

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from tilefit._device import expand
-from tilefit._planner import Options
+from tilefit._reader import Options
 from tilefit._report import Report
 from tilefit._session import Limits
 from tilefit._watch import watch

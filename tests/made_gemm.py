@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tests.stand_in import StandIn
 from tests.values import buffer, card, kernel
 from tilefit._errors import RefusedError
 from tilefit._kernel import Kernel, Listing, Parameter
@@ -51,19 +52,8 @@ def judged(shared_bytes: int) -> Callable[[Kernel], Verdict]:
     return lambda value: judge(value, place(value), device)
 
 
-class MadeSession:
+class MadeSession(StandIn):
     """Stands for the child process that has a compiler."""
-
-    toolchain, version = "by hand", "0"
-
-    def __init__(self, *_: object, **__: object) -> None:
-        pass
-
-    def __enter__(self) -> MadeSession:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def load(self) -> tuple[Listing, ...]:
         parameters = tuple(

@@ -22,7 +22,8 @@ from tilefit._kernel import Arena, Buffer, Kernel, Launch, Listing, Loop, Parame
 from tilefit._memory import Evidence, Memory, Owner
 from tilefit._outcome import judged
 from tilefit._plan import owned, place
-from tilefit._planner import Options, Planner, Reader
+from tilefit._planner import Planner
+from tilefit._reader import Options, Reader
 from tilefit._report import Edit, Report, Result
 from tilefit._residency import residency, rounds, uses_cube
 from tilefit._rows import account, packing_differs

@@ -17,7 +17,8 @@ from tilefit._device import device
 from tilefit._errors import RefusedError
 from tilefit._kernel import Kernel
 from tilefit._plan import place
-from tilefit._planner import Options, Planner, Reader
+from tilefit._planner import Planner
+from tilefit._reader import Options, Reader
 from tilefit._report import Result
 from tilefit._rows import account
 from tilefit._verdict import Status, judge

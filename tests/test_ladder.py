@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.made_gemm import MadeSession, judged, lowered, tile_bytes
+from tests.stand_in import use
 from tests.values import KIB, buffer, kernel
 from tilefit._device import device
 from tilefit._errors import InputError, RefusedError
@@ -325,7 +326,7 @@ def plan(
     """Run ``tilefit plan`` on the made GEMM; return exit code, output and errors."""
     (tmp_path / "gemm.py").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tilefit._analyze.Session", MadeSession)
+    use(monkeypatch, MadeSession)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(["plan", "gemm.py", "-d", "rtx-4090", *arguments])

@@ -10,6 +10,7 @@ import pytest
 
 from tests.edit_set import MERGE
 from tests.made_gemm import MadeSession
+from tests.stand_in import use
 from tests.test_plan_text import result
 from tests.values import KIB, buffer, kernel
 from tilefit._kernel import Kernel, Role
@@ -256,7 +257,7 @@ def test_a_ladder_by_hand(
     """Stages of 32 KiB; an SM of the 4090 has 100 KiB, of which each block costs 1 more."""
     (tmp_path / "gemm.py").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tilefit._analyze.Session", MadeSession)
+    use(monkeypatch, MadeSession)
     assert main(["plan", "gemm.py", "-d", "rtx-4090", "--ladder", "num_stages"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-6:] == [

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.record_kernels import RECORDINGS, ROOT, recorded
+from tests.stand_in import StandIn, use
 from tests.values import KIB, buffer, kernel, tmem
-from tilefit import _analyze
 from tilefit._device import device
 from tilefit._errors import RefusedError
 from tilefit._kernel import Kernel, Listing, Parameter
@@ -50,23 +50,18 @@ SUGGESTION = {
 }
 
 
-class RecordedSession:
+class RecordedSession(StandIn):
     """Stands for the child process that has TileLang: it knows what was recorded."""
 
     toolchain, version = "tilelang", "0.1.15"
 
-    def __init__(self, path: Path, **_: Any) -> None:
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self.known = {
             (r.kernel, r.target, tuple(recorded(r.path).params)): recorded(r.path)
             for r in RECORDINGS
             if (ROOT / r.file).resolve() == path.resolve()
         }
-
-    def __enter__(self) -> RecordedSession:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def load(self) -> tuple[Listing, ...]:
         defaults = {name: dict(params) for name, _, params in self.known}
@@ -101,7 +96,7 @@ Plan = Callable[..., tuple[int, str]]
 @pytest.fixture
 def plan(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Plan:
     """Run ``tilefit plan`` on recorded kernels; return its exit code and standard output."""
-    monkeypatch.setattr(_analyze, "Session", RecordedSession)
+    use(monkeypatch, RecordedSession)
     monkeypatch.chdir(ROOT)
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "COLUMNS", "COLORTERM"):
         monkeypatch.delenv(name, raising=False)

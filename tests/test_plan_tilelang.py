@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import tilefit
+from tests.stand_in import StandIn, use
 from tilefit._kernel import Listing
 from tilefit.cli import main
 from tilefit.frontends._tilelang import TileLangFrontend
@@ -24,20 +25,11 @@ H100_BYTES = 227 * KIB
 A100_BYTES = 163 * KIB
 
 
-class InProcess:
+class InProcess(StandIn):
     """A session without a child process: one import of the toolchain for all these tests.
 
     The child process itself is tested in test_hostile_files.py and test_readme.py.
     """
-
-    def __init__(self, path: Path, **_: object) -> None:
-        self.path = path
-
-    def __enter__(self) -> InProcess:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to end."""
 
     def load(self) -> tuple[Listing, ...]:
         frontend = TileLangFrontend()
@@ -49,7 +41,7 @@ class InProcess:
 
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tilefit._analyze.Session", InProcess)
+    use(monkeypatch, InProcess)
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", list(sys.path))
 
@@ -374,7 +366,6 @@ def test_a_kernel_object_of_this_process_gives_the_same_answer(root: Path) -> No
         (["{gemm}x"], "matmul"),
         (["{gemm}", "--set", "num_stage=3"], "num_stages"),
         (["{styles}::plain"], "--set rows=VALUE"),
-        (["{styles}"], "dtype_object"),
         (["{gemm}", "--set", "block_K=0"], "gemm.py"),
     ],
 )

@@ -12,7 +12,7 @@ from tilefit._errors import InputError, TilefitError
 from tilefit._kernel import Kernel
 from tilefit.frontends._source import SourceFrontend
 
-SECONDS = 10.0
+SECONDS = 20.0
 HEAD = "import tilelang\nimport tilelang.language as T\n"
 KERNEL = """
 def kernel(rows=64):

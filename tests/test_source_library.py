@@ -1,4 +1,4 @@
-"""Kernels as libraries write them, by their source alone: classes, partials, schedulers, helpers."""
+"""Kernels as libraries write them, by their source alone; and with the base install alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_source_frontend import factory, load, notes, read, tile_of
+from tests.test_source_frontend import factory, load, notes, read
 from tilefit._memory import Memory
 
 CLASSES = """
@@ -182,7 +182,7 @@ import sys
 class Refuse(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] not in {*sys.stdlib_module_names, "tilefit"}:
-            raise AssertionError(f"{name} is imported")
+            raise ModuleNotFoundError(f"No module named {name!r}")
         return None
 
 

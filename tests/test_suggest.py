@@ -23,6 +23,7 @@ from tests.edit_set import (
     documented,
 )
 from tests.made_gemm import DEFAULTS, MadeSession, judged, lowered
+from tests.stand_in import use
 from tests.values import KIB, buffer, kernel
 from tilefit._errors import RefusedError
 from tilefit._kernel import Kernel
@@ -302,7 +303,7 @@ def made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let every file be the made GEMM."""
     (tmp_path / "gemm.py").write_text("", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tilefit._analyze.Session", MadeSession)
+    use(monkeypatch, MadeSession)
 
 
 @pytest.mark.usefixtures("made")

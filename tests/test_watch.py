@@ -13,7 +13,7 @@ import pytest
 
 from tilefit._child import Child, Limits
 from tilefit._device import expand
-from tilefit._planner import Options
+from tilefit._reader import Options
 from tilefit._report import Report
 from tilefit._watch import watch
 

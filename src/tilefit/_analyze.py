@@ -11,24 +11,17 @@ from typing import Any
 
 from tilefit._device import Device, expand
 from tilefit._device_facts import facts_of
-from tilefit._errors import InputError
+from tilefit._errors import InputError, KernelError, TilefitError, WorkerError
 from tilefit._files import Question, plan_file, plan_folder
 from tilefit._kernel import Listing
 from tilefit._naming import pick, split_source
-from tilefit._planner import (
-    Options,
-    Planner,
-    Progress,
-    Reader,
-    from_source,
-    quiet,
-    target_of,
-    why_unread,
-)
+from tilefit._planner import Planner
+from tilefit._reader import Options, Progress, Reader, from_source, quiet, target_of, why_unread
 from tilefit._reading import Estimated, Kernels, Opener
 from tilefit._report import Report, Result
 from tilefit._session import Limits
 from tilefit._store import Store
+from tilefit._verdict import Status
 from tilefit.frontends._tilelang import TileLangFrontend
 
 __all__ = ["Options", "kernels_in", "plan", "plan_below", "plan_with"]
@@ -142,11 +135,14 @@ def plan_opened(
             if only is None:
                 return report
             kernel = only
-    readers: dict[bool, Reader] = {}
+    readers: dict[bool, Reader | TilefitError] = {}
     for device in devices:
         estimate = from_source(device, options)
         if target_of(device, estimate=True) is not None and estimate not in readers:
-            readers[estimate] = _reader(path, kernel, device, opener, estimate, options)
+            try:
+                readers[estimate] = _reader(path, kernel, device, opener, estimate, options)
+            except (KernelError, WorkerError) as error:
+                readers[estimate] = error
     return _report(readers, f"{shown}::{kernel}", devices, cases, options)
 
 
@@ -226,19 +222,42 @@ def _needs_values(report: Report, params: Mapping[str, Any]) -> str | None:
 
 
 def _report(
-    readers: Mapping[bool, Reader],
+    readers: Mapping[bool, Reader | TilefitError],
     source: str,
     devices: Sequence[Device],
     cases: Sequence[Mapping[str, Any]],
     options: Options,
 ) -> Report:
+    """Plan every case on every device; where user code fails on some of them, say so there.
+
+    Raises:
+        KernelError: User code raised everywhere; the first of the errors.
+        WorkerError: As `KernelError`, where it crashed or hung.
+    """
+    ready = [reader for reader in readers.values() if isinstance(reader, Reader)]
+    errors = [error for error in readers.values() if isinstance(error, TilefitError)]
+    if not ready:
+        raise errors[0]
     results: list[Result] = []
+    planned = False
     for number, (case, device) in enumerate(product(cases, devices), 1):
-        fallback = next(iter(readers.values()))  # enough to say that a device cannot be read for
-        reader = readers.get(from_source(device, options), fallback)
+        # any reader is enough to say that a device cannot be read for
+        chosen = readers.get(from_source(device, options), ready[0])
+        reader = chosen if isinstance(chosen, Reader) else ready[0]
         if len(cases) * len(devices) > 1:
             reader.prefix = f"[{number}/{len(cases) * len(devices)}] {device.name}: "
-        results += Planner(reader, reader.listing, case, source, options).on(device)
+        planner = Planner(reader, reader.listing, case, source, options)
+        try:
+            if isinstance(chosen, TilefitError):
+                raise chosen
+            results += planner.on(device)
+            planned = True
+        except (KernelError, WorkerError) as error:
+            errors.append(error)
+            reason = f"{error}; --estimate reads the source alone"
+            results.append(planner.unread(Status.UNKNOWN, reason, device))
+    if not planned:
+        raise errors[0]
     return Report(tuple(results))
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilefit._errors import (
     InputError,
+    InterpreterError,
     KernelError,
     RefusedError,
     TilefitError,
@@ -103,7 +104,7 @@ class Child:
         except OSError as error:
             os.close(self._request_fd)
             os.close(self._answer_fd)
-            raise InputError(f"cannot run {python}: {error.strerror}") from None
+            raise InterpreterError(f"cannot run {python}: {error.strerror}") from None
         finally:
             for fd in fds:
                 os.close(fd)

@@ -4,7 +4,8 @@ Tree::
 
     TilefitError
     ├── InputError          a value that the caller gave is wrong
-    │   └── UnknownNameError   a name that is in no list, with near misses
+    │   ├── UnknownNameError   a name that is in no list, with near misses
+    │   └── InterpreterError   the interpreter that was named cannot be run
     ├── ToolchainError      a toolchain is missing or is not the right one
     ├── WorkerError         the child process ended, hung or grew too large
     ├── KernelError         the user's file or kernel raised while being read
@@ -48,6 +49,10 @@ class UnknownNameError(InputError):
             rest = ""
         parts = [f"unknown {kind} {name!r}", *(p for p in (rest, hint) if p)]
         super().__init__("; ".join(parts))
+
+
+class InterpreterError(InputError):
+    """The interpreter that was named cannot be run."""
 
 
 class ToolchainError(TilefitError):

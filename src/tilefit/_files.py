@@ -12,10 +12,11 @@ from typing import Any
 
 from tilefit._device import Device
 from tilefit._device_facts import facts_of
-from tilefit._errors import InputError, TilefitError, ToolchainError
+from tilefit._errors import InputError, InterpreterError, KernelError, TilefitError, ToolchainError
 from tilefit._kept import python_files
 from tilefit._kernel import Listing
-from tilefit._planner import Options, Planner, Reader, from_source, target_of
+from tilefit._planner import Planner
+from tilefit._reader import Options, Reader, from_source, target_of
 from tilefit._reading import Estimated, Kernels, Opener
 from tilefit._report import Failure, FileSeen, Report, Result
 from tilefit._verdict import Status
@@ -51,8 +52,13 @@ def plan_file(path: Path, shown: str, question: Question, opener: Opener) -> Rep
     Raises:
         InputError: No kernel of it has one of the parameters.
         ToolchainError: The toolchain is missing.
+        KernelError: The file raised before any kernel was seen.
+        WorkerError: It crashed or hung before that.
     """
-    results, seen = _File(path, shown, question, opener).plan()
+    file = _File(path, shown, question, opener)
+    results, seen = file.plan()
+    if not results and file.broken is not None:
+        raise file.broken
     if not seen.seen:
         raise InputError(
             f"no TileLang kernel in {path.name}: it needs a @tilelang.jit function, "
@@ -130,15 +136,17 @@ class _File:
         self.path, self.shown, self.question, self.opener = path, shown, question, opener
         self.results: list[Result] = []
         self.seen = FileSeen(file=shown)
+        self.broken: TilefitError | None = None  # why the file as a whole could not be read
 
     def plan(self) -> tuple[list[Result], FileSeen]:
         """Return the results, and what became of every kernel."""
         for devices in _alike(self.question):
             try:
                 self._plan_on(devices)
-            except ToolchainError:
+            except (ToolchainError, InterpreterError):
                 raise
             except TilefitError as error:
+                self.broken = self.broken or error
                 for device in devices:
                     self._fails(None, device, str(error))
         return self.results, self.seen
@@ -150,9 +158,7 @@ class _File:
         kernels = Estimated(self.path) if estimate else self.opener.compiled(self.path)
         ran = kernels.run(facts_of(devices[0]))
         if not ran.seen and ran.broke_off:
-            for device in devices:
-                self._fails(None, device, ran.broke_off)
-            return
+            raise KernelError(ran.broke_off)
         self._remark(ran)
         options = self.question.options
         if ran.seen > 1:
@@ -181,7 +187,7 @@ class _File:
     def _plan_one(self, planner: Planner, device: Device) -> None:
         try:
             found = planner.on(device)
-        except ToolchainError:
+        except (ToolchainError, InterpreterError):
             raise
         except TilefitError as error:
             self._fails(planner.listing.name, device, str(error))
@@ -207,7 +213,7 @@ class _File:
         listing = Listing(name=name, style="", line=None, parameters=())
         reader = Reader(kernels.read, listing, (kernels.toolchain, kernels.version), options)
         planner = Planner(reader, listing, {}, f"{self.shown}::{name}", options)
-        self.results.append(planner.refused(reason, device))
+        self.results.append(planner.unread(Status.CANNOT_LOWER, reason, device))
         self._count(refused=1)
 
     def _remark(self, ran: Ran) -> None:

@@ -10,9 +10,12 @@ from pathlib import Path
 from tilefit._errors import InputError, UnknownNameError
 from tilefit._kernel import Listing
 
+MAX_SOURCE_BYTES = 1_000_000
+"""What is longer was made by a machine, and Python takes long to parse it."""
+
 
 def split_source(text: str) -> tuple[Path, str | None]:
-    """Split ``file.py::kernel`` and check that the file can be read and parsed.
+    """Split ``file.py::kernel`` and check that the file can be read and, unless huge, parsed.
 
     Raises:
         InputError: Missing, no Python file, or a syntax error; the message names the line.
@@ -25,7 +28,9 @@ def split_source(text: str) -> tuple[Path, str | None]:
         if path.is_dir():
             raise InputError(f"{name} is a folder: name one file, as in {name.rstrip('/')}/FILE.py")
         with warnings.catch_warnings(action="ignore"):  # what Python says when it is executed
-            ast.parse(path.read_bytes(), filename=name)
+            content = path.read_bytes()
+            if len(content) <= MAX_SOURCE_BYTES:
+                ast.parse(content, filename=name)
     except FileNotFoundError:
         raise InputError(f"no such file: {name}") from None
     except SyntaxError as error:

@@ -119,6 +119,7 @@ def _shared(kernel: Kernel) -> MemoryUse:
     evidence = Evidence.MODELLED if kernel.static_bytes else Evidence.COMPILED
     if kernel.assembled_static_bytes is not None:
         static, evidence = kernel.assembled_static_bytes, Evidence.COMPILED
+    parts = [b.evidence for b in kernel.buffers if b.memory is kernel.staging]
     dynamic = kernel.dynamic_bytes
     return MemoryUse(
         memory=kernel.staging,
@@ -127,7 +128,7 @@ def _shared(kernel: Kernel) -> MemoryUse:
         static_bytes=static,
         static_raw_bytes=kernel.static_bytes,
         total_bytes=None if dynamic is None else dynamic + static,
-        evidence=evidence,
+        evidence=weakest([evidence, *parts]),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from tilefit._analyze import opener_for, plan_opened
 from tilefit._device import Device
 from tilefit._errors import TilefitError
-from tilefit._planner import Options
+from tilefit._reader import Options
 from tilefit._report import Report
 from tilefit._session import Limits
 

@@ -108,7 +108,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan the kernel and print the answer; return the exit code."""
-    if Path(args.source).is_dir():
+    if _is_folder(args.source):
         return _folder(args)
     from dataclasses import replace
 
@@ -217,11 +217,18 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
         )
 
 
+def _is_folder(source: str) -> bool:
+    try:
+        return bool(source) and Path(source).is_dir()
+    except OSError:  # such as a name that is too long
+        return False
+
+
 def _refuse_combinations(args: argparse.Namespace) -> None:
     """Refuse what cannot be meant together."""
     if args.estimate and args.assemble:
         raise InputError("--estimate compiles nothing, so there is nothing to --assemble")
-    if not Path(args.source).is_dir():
+    if not _is_folder(args.source):
         return
     for flag in ("list", "watch", "ladder", "shapes", "assemble"):
         if getattr(args, flag):

@@ -14,6 +14,7 @@ from typing import Any
 
 from tilefit._errors import InputError, UnknownNameError
 from tilefit._kernel import Kernel, Listing
+from tilefit._naming import MAX_SOURCE_BYTES
 from tilefit.frontends._source_allocate import ADAPTER
 from tilefit.frontends._source_control import Break, Continue
 from tilefit.frontends._source_find import adapter_of, kernels_among, listing
@@ -29,8 +30,6 @@ from tilefit.frontends._source_values import (
 # TileLang lowers for Ascend 950, whose target is "ascend"; a file of the common dialect can run
 # on the older chips ("ascend-910b" ...) through the adapter only
 _ADAPTER_ONLY = "ascend-"
-# what is longer was made by a machine, and takes seconds to parse
-_MAX_BYTES = 1_000_000
 
 
 class SourceFrontend:
@@ -68,8 +67,8 @@ def _content(path: FilePath) -> bytes:
         InputError: There are too many for the source of a kernel.
     """
     size = path.stat().st_size
-    if size > _MAX_BYTES:
-        raise InputError(f"{path} is {size:,} B: no source file of a kernel is over {_MAX_BYTES:,}")
+    if size > MAX_SOURCE_BYTES:
+        raise InputError(f"{path} is {size:,} B: an estimate reads {MAX_SOURCE_BYTES:,} B at most")
     return path.read_bytes()
 
 

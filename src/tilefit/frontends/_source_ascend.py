@@ -50,14 +50,19 @@ def arenas_of(buffers: Sequence[Buffer], *, complete: bool) -> tuple[Arena, ...]
         A total of None where a size is open, or where a buffer whose memory the source leaves
         open may be in that memory.
     """
-    may_be_more = [b for b in buffers if is_open(b)]
+    undecided = [b for b in buffers if b.memory is Memory.UNDECIDED]
+    may_hold_more: set[Memory] = set()
+    if any(is_open(b) for b in undecided):
+        may_hold_more.update(_OPEN)
+    if any(b.scope == "local.fragment" for b in undecided):
+        may_hold_more.update(_GEMM_PLACES.values())
     found: list[Arena] = []
     for memory, owner in OWNERS.items():
         mine = [b for b in buffers if b.memory is memory]
-        shared = bool(may_be_more) and memory in _OPEN
-        if not mine and not shared:
+        if not mine and memory not in may_hold_more:
             continue
-        known = complete and not shared and all(b.bytes is not None for b in mine)
+        sized = all(b.bytes is not None for b in mine)
+        known = complete and sized and memory not in may_hold_more
         found.append(
             Arena(
                 memory=memory,
@@ -75,11 +80,16 @@ def is_open(buffer: Buffer) -> bool:
 
 
 def open_lines(buffers: Sequence[Buffer]) -> tuple[str, ...]:
-    """Return a line that names the buffers in UB or L1, none if there are none."""
-    names = [b.name for b in buffers if is_open(b)]
-    if not names:
-        return ()
-    return (f"{', '.join(names)}: in UB or in L1, which the compiler decides by use",)
+    """Return a line for the buffers in UB or L1, and one for those in L0A, L0B or L0C."""
+    undecided = [b for b in buffers if b.memory is Memory.UNDECIDED]
+    tiles = ", ".join(b.name for b in undecided if is_open(b))
+    fragments = ", ".join(b.name for b in undecided if b.scope == "local.fragment")
+    lines = []
+    if tiles:
+        lines.append(f"{tiles}: in UB or in L1, which the compiler decides by use")
+    if fragments:
+        lines.append(f"{fragments}: in L0A, L0B or L0C, T.gemm takes it in several places")
+    return tuple(lines)
 
 
 def conditions_of(launch: TracedLaunch) -> tuple[str, ...]:

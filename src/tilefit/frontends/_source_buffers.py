@@ -1,4 +1,14 @@
-"""The buffers of a traced kernel: memory, copies by the declared rule, bytes, what is missing."""
+"""The buffers of a traced kernel: memory, copies by the declared rule, bytes, what is missing.
+
+The estimate of a memory is the plain sum over its buffers of
+
+    copies x ceil(elements x bits / 8)
+
+with copies = num_stages for what a copy from global memory (T.copy and its kin, T.im2col) fills in
+a pipelined loop, else 1. The deepest of several such loops counts, they are not multiplied. Tensor
+memory is rounded up to columns. Reuse, padding, alignment, barriers and scratch of the compiler
+are no part of it: it is no bound, neither from above nor from below.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +27,8 @@ from tilefit.frontends._source_trace import TracedLaunch, TracedLoop
 from tilefit.frontends._source_unknown import names_of, written
 from tilefit.frontends._source_values import Tile, Unknown, Value
 
+# why a tile has several copies: num_stages, or order= and stage= lists
+_DEEP = ("pipeline", "explicit-order")
 # columns of tensor memory are handed out in powers of two from here (PTX ISA, tcgen05.alloc)
 _LEAST_COLUMNS = 32
 
@@ -84,13 +96,14 @@ def buffer_of(tile: Tile, launch: TracedLaunch, vendor: str, missing: Missing) -
     size = None if one_copy is None or copies is None else one_copy * copies
     fragment = tile.scope == "local.fragment"
     of_a_thread = memory is Memory.REGISTERS and not fragment
-    row_owner = tile.row.owner
     return Buffer(
         name=tile.name,
         scope=written(tile.scope),
         memory=memory,
         # written in the shape of the block's tile
-        owner=Owner.BLOCK if fragment and vendor != "ascend" else OWNERS.get(memory, row_owner),
+        owner=Owner.BLOCK
+        if fragment and vendor != "ascend"
+        else OWNERS.get(memory, tile.row.owner),
         shape=() if isinstance(tile.shape, Unknown) else tuple(dim(d) for d in tile.shape),
         dtype=written(tile.dtype),
         copies=copies,
@@ -99,6 +112,7 @@ def buffer_of(tile: Tile, launch: TracedLaunch, vendor: str, missing: Missing) -
         bytes=size,
         bytes_per_thread=size if of_a_thread else None,
         line=tile.line,
+        stages=copies if vendor == "ascend" and why in _DEEP else None,
         static=memory in (*STAGING, Memory.THREADGROUP) and tile.scope != "shared.dyn",
         evidence=Evidence.DECLARED,
     )
@@ -176,7 +190,7 @@ def _copies(
         return None, None
     if stages:
         explicit = any(loop.explicit for loop in filling)
-        return max(stages), "explicit-order" if explicit else "pipeline"
+        return max(stages), _DEEP[explicit]
     writing = [loop for loop in staged if tile in loop.written]
     if not writing:
         return 1, "read-only"

@@ -7,15 +7,13 @@ from dataclasses import replace
 
 from tilefit.frontends._source_calls import Calls
 from tilefit.frontends._source_find import last_name
+from tilefit.frontends._source_objects import ClassValue, Instance, Super
 from tilefit.frontends._source_unknown import unknown
 from tilefit.frontends._source_values import (
     Arguments,
-    ClassValue,
     Function,
-    Instance,
     Path,
     Scope,
-    Super,
     Unknown,
     Value,
     Where,

@@ -9,9 +9,9 @@ from typing import Any
 from tilefit._kernel import Listing, Parameter
 from tilefit.frontends._source_allocate import ADAPTER, ADAPTER_FUNCTIONS
 from tilefit.frontends._source_language import LAUNCHES, TENSORS
+from tilefit.frontends._source_objects import ClassValue
 from tilefit.frontends._source_unknown import known, text_of
 from tilefit.frontends._source_values import (
-    ClassValue,
     Function,
     PrimFunc,
     Value,
