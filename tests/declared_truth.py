@@ -39,7 +39,7 @@ LoopKey = tuple[str, Extent, int, tuple[str, ...]]
 # for parameters without a default
 SIZE = 64
 # and where an autotuner would choose
-TUNED = dict.fromkeys(("with_defaults", "without_defaults"), {"rows": 24, "threads": 96})
+TUNED = {name: {"rows": 24, "threads": 96} for name in ("with_defaults", "without_defaults")}
 # where a statement holds others, in program order
 _PARTS = ("block", "seq", "init", "body", "then_case", "else_case")
 

@@ -30,15 +30,13 @@ pytestmark = pytest.mark.tilelang
 ROOT = Path(__file__).parent.parent
 GEMM = ROOT / "examples" / "gemm.py"
 # these ask for a device when they are imported or built: each in a process of its own
-ASKING = [
-    ROOT / "tests" / "kernels" / "library.py",
-    *(p for p in sorted((ROOT / "tests" / "kernels" / "mains").rglob("*.py")) if required(p)),
-]
+MAINS = sorted((ROOT / "tests" / "kernels" / "mains").rglob("*.py"))
+ASKING = [ROOT / "tests" / "kernels" / "library.py", *(p for p in MAINS if required(p))]
 FILES = [
     path
     for folder in ("tests/kernels", "examples")
     for path in sorted((ROOT / folder).rglob("*.py"))
-    if path not in ASKING
+    if path not in (*ASKING, *MAINS)
 ]
 KERNELS = [
     pytest.param(path, kernel, params, id=f"{path.parent.name}/{path.stem}-{kernel}")
