@@ -177,6 +177,8 @@ def _registers(result: Result) -> Iterable[Text]:
         return
     if lowered.built == "not-tried":
         what = "registers per thread unknown: not assembled (--assemble)"
+        if result.toolchain == "source":
+            what = "registers per thread unknown: the source does not say"
     elif lowered.built == "assembled":
         spills = f"spills {lowered.spill_bytes:,} B" if lowered.spill_bytes else "no spills"
         matrix = ""
@@ -229,10 +231,11 @@ def _stages(result: Result) -> Text:
     stages = result.stages
     if stages.largest is None:
         return Text(folded(f"{'stages':<7} largest count: none to give, {stages.reason}", 8))
+    how = "both estimated" if result.toolchain == "source" else "both compiled"
     return Text(
         f"{'stages':<7} {stages.parameter} up to {stages.largest}: "
         f"{number(stages.largest_bytes)} B; {stages.largest + 1} needs "
-        f"{number(stages.next_bytes)} B (both compiled)"
+        f"{number(stages.next_bytes)} B ({how})"
     )
 
 
