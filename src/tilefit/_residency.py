@@ -6,7 +6,7 @@ from math import prod
 
 from tilefit._device import Device, products_of
 from tilefit._kernel import Kernel
-from tilefit._memory import STAGING, Memory
+from tilefit._memory import STAGING, Evidence, Memory
 from tilefit._occupancy import occupancy
 from tilefit._plan import place
 from tilefit._report import Residency, Rounds
@@ -19,11 +19,14 @@ def residency(kernel: Kernel, device: Device) -> Residency | None:
     """Return the blocks of one core; an upper bound while registers are unknown.
 
     Returns:
-        None where the device has no occupancy rule, or something that it needs is unknown.
+        None where the device has no occupancy rule, or something that it needs is unknown; for
+        an estimate too, as bytes that may be too many or too few bound nothing.
     """
     use = next((use for use in place(kernel) if use.memory in STAGING), None)
     threads = kernel.launch.threads
     if device.vendor not in ("nvidia", "amd") or threads is None:
+        return None
+    if use is not None and use.evidence is Evidence.DECLARED:
         return None
     if use is None or use.dynamic_bytes is None:
         return None

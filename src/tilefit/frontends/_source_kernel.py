@@ -200,5 +200,7 @@ def _loop_lines(launch: TracedLaunch, missing: Missing, origin: Origin) -> Itera
             missing.note(f"the iterations of {over}", loop.extent)
         if loop.doubt is not None:
             missing.note(f"whether {over} is there", Unknown(loop.doubt.names, loop.doubt.text))
+    if origin.vendor != "ascend":
+        yield "an estimate, no bound: the compiler reuses, aligns and adds bytes of its own"
     if staged and origin.warp_specialises:
         yield "threads as written: warp specialisation can add 128 when the kernel is compiled"
