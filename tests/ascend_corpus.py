@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -89,15 +90,17 @@ class _Artifact:
     artifact: Any = None
 
     def __enter__(self) -> _Artifact:
-        import tilelang
+        import tilelang  # noqa: F401
 
-        self._lower = tilelang.lower
+        # the package's attribute of this name is the function
+        self._module = sys.modules["tilelang.engine.lower"]
+        self._lower = self._module.lower
 
         def lower(*args: Any, **kwargs: Any) -> Any:
             self.artifact = self._lower(*args, **kwargs)
             return self.artifact
 
-        tilelang.lower = lower
+        self._module.lower = lower  # type: ignore[attr-defined]
         return self
 
     def __exit__(
@@ -106,9 +109,7 @@ class _Artifact:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        import tilelang
-
-        tilelang.lower = self._lower
+        self._module.lower = self._lower  # type: ignore[attr-defined]
 
 
 def arithmetic(text: str) -> int:

@@ -342,7 +342,7 @@ def test_a_tmem_accumulator_takes_columns_and_12x_has_none(
     assert tensor["limit_bytes"] == 512 * 128 * 4
     code, result = one(capsys, file, "-d", "rtx-5090")
     assert (code, result["verdict"]) == (1, "cannot-lower")
-    assert result["reason"].startswith("this chip has no tensor memory")
+    assert result["reason"].startswith("it uses tensor memory (tcgen05), which ")
 
 
 def test_a_kernel_object_of_this_process_gives_the_same_answer(root: Path) -> None:

@@ -78,6 +78,16 @@ def test_each_set_of_arguments_of_a_lazy_and_an_eager_kernel_is_a_kernel(
     assert nbytes("double") == 32 * 512 * 4
 
 
+def test_a_script_that_lowers_a_kernel_itself_compiles_nothing_else(
+    run: Callable[..., Ran], nbytes: Callable[..., int | None]
+) -> None:
+    ran = run("lowers_itself.py")
+    assert (ran.ended, names(ran)) == (None, ["copy"])
+    # the architecture that it names is an example
+    assert nbytes("copy", "sm_90a") == 64 * 80 * 4
+    assert nbytes("copy", "sm_90a", width=96) == 64 * 96 * 4
+
+
 def test_a_captured_kernel_is_built_again_with_other_arguments(
     run: Callable[..., Ran], nbytes: Callable[..., int | None]
 ) -> None:

@@ -80,6 +80,7 @@ class Child:
         self.alive = True
         self.label = "the worker"
         self.files: tuple[str, ...] = ()
+        self.absent: tuple[str, ...] = ()
         self._executed = False
         self._token = uuid.uuid4().hex
         self._ids = 0
@@ -130,6 +131,10 @@ class Child:
         self._tail.join()
         os.close(self._answer_fd)
 
+    def stop(self) -> None:
+        """End them all, from another thread than the one that asks, which gets a WorkerError."""
+        self._end_tree()
+
     # ---- one request -------------------------------------------------------------------
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -145,6 +150,7 @@ class Child:
             if answer["id"] not in (self._ids, None):
                 continue
             self.files = tuple(answer.get("files", ()))
+            self.absent = tuple(answer.get("absence", ()))
             if "error" not in answer:
                 return answer
             raise self._error(answer["error"], answer["message"])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -93,33 +92,57 @@ def plan_folder(
     if not files:
         raise InputError(f"{folder}: no Python file in this folder")
     mentioned = [path for path in files if _mentions(path)]
-    local = threading.local()
     step(0, len(mentioned), "")
-    with ExitStack() as stack, ThreadPoolExecutor(max(1, workers)) as pool:
-        lock = threading.Lock()
+    found = []
+    with _Workers(openers, workers) as pool:
 
         def work(path: Path) -> tuple[list[Result], FileSeen]:
-            if not hasattr(local, "opener"):
-                with lock:
-                    local.opener = stack.enter_context(openers())
-            return _File(path, str(path), question, local.opener).plan()
+            return _File(path, str(path), question, pool.opener()).plan()
 
-        futures: list[Future[tuple[list[Result], FileSeen]]] = []
-        try:
-            futures = [pool.submit(work, path) for path in mentioned]
-            found = []
-            for number, (path, future) in enumerate(zip(mentioned, futures, strict=True), 1):
-                found.append(future.result())
-                step(number, len(mentioned), str(path))
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+        futures = [pool.submit(work, path) for path in mentioned]
+        for number, (path, future) in enumerate(zip(mentioned, futures, strict=True), 1):
+            found.append(future.result())
+            step(number, len(mentioned), str(path))
     silent = [FileSeen(file=str(path)) for path in files if path not in set(mentioned)]
     return Report(
         tuple(result for results, _ in found for result in results),
         (*(seen for _, seen in found), *silent),
     )
+
+
+class _Workers(ThreadPoolExecutor):
+    """Threads with an opener each; an error or Ctrl-C ends their children at once."""
+
+    def __init__(self, openers: Callable[[], Opener], number: int) -> None:
+        super().__init__(max(1, number))
+        self._openers, self._local = openers, threading.local()
+        self._made: list[Opener] = []
+        self._stopped = False
+        self._guard = threading.Lock()
+
+    def opener(self) -> Opener:
+        """Return the opener of the thread that asks."""
+        if not hasattr(self._local, "opener"):
+            with self._guard:
+                self._local.opener = opener = self._openers()
+                self._made.append(opener)
+                if self._stopped:
+                    opener.stop()
+        found: Opener = self._local.opener
+        return found
+
+    def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:
+        if kind is not None:
+            self.shutdown(wait=False, cancel_futures=True)
+            with self._guard:
+                self._stopped = True
+            for opener in self._made:
+                opener.stop()
+            self.shutdown()
+        # before its thread ends, with which the kernel ends the child and frees what it watched
+        for opener in self._made:
+            opener.__exit__(None, None, None)
+        self.shutdown()
 
 
 def _mentions(path: Path) -> bool:

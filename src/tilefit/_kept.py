@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tilefit._store import Store, digest, own_code, steering
+from tilefit._store import Store, clock, current_folder, digest, own_code, steering
 
 _LEFT_OUT = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist"})
 _COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
@@ -32,8 +32,9 @@ class KeptAnswer:
             asked: Every argument that changes what is printed.
         """
         self._store = store
+        self._since = clock()
         self._files = [*python_files(folder), *_configurations()]
-        parts = [os.getcwd(), folder, list(asked), self._files, steering(), own_code()]  # noqa: PTH109
+        parts = [current_folder(), folder, list(asked), self._files, steering(), own_code()]
         self._question = digest(json.dumps(["answer", *parts], default=repr))
 
     def get(self) -> tuple[str, int] | None:
@@ -45,7 +46,13 @@ class KeptAnswer:
         """Keep an answer, unless a part of it is not to be relied on another time."""
         if self._store.complete:
             files = dict.fromkeys((*self._files, *self._store.used))
-            self._store.put(self._question, list(files), {"text": text, "code": code})
+            self._store.put(
+                self._question,
+                list(files),
+                {"text": text, "code": code},
+                absent=sorted(self._store.absent),
+                since=self._since,
+            )
 
 
 def usable(devices: Sequence[str], output: str | None, terminal: bool) -> bool:
@@ -64,16 +71,32 @@ def usable(devices: Sequence[str], output: str | None, terminal: bool) -> bool:
 def python_files(folder: str) -> list[str]:
     """Return the Python files below a folder in order, leaving out what is not the author's."""
     found: list[str] = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            name
-            for name in folders
-            if not name.startswith(".")
-            and name not in _LEFT_OUT
-            and not os.path.exists(os.path.join(parent, name, "pyvenv.cfg"))  # noqa: PTH110, PTH118
-        )
-        found += [os.path.join(parent, n) for n in sorted(names) if n.endswith(".py")]  # noqa: PTH118
-    return found
+    below: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda one: one.name):
+                if entry.is_dir(follow_symlinks=False):
+                    if _is_the_authors(entry):
+                        below.append(entry.path)
+                elif entry.name.endswith(".py") and not _is_special(entry):
+                    found.append(entry.path)
+    except OSError:
+        return []
+    return found + [path for one in below for path in python_files(one)]
+
+
+def _is_the_authors(folder: os.DirEntry[str]) -> bool:
+    name = folder.name
+    if name.startswith(".") or name in _LEFT_OUT:
+        return False
+    return not os.path.exists(os.path.join(folder.path, "pyvenv.cfg"))  # noqa: PTH110, PTH118
+
+
+def _is_special(entry: os.DirEntry[str]) -> bool:
+    """Say whether it is a pipe, a device or a link to a folder: reading it may never end."""
+    if entry.is_file(follow_symlinks=False):
+        return False
+    return not entry.is_file() and os.path.exists(entry.path)  # noqa: PTH110
 
 
 def _configurations() -> list[str]:

@@ -14,7 +14,7 @@ from tilefit._device import Device
 from tilefit._errors import RefusedError, UnknownNameError
 from tilefit._kernel import Kernel, Listing
 from tilefit._ladder import ladder, parse_ladder, steps
-from tilefit._memory import Evidence, Memory, weakest
+from tilefit._memory import Evidence, weakest
 from tilefit._plan import owned, place
 from tilefit._reader import Options, Reader, target_of, why_unread
 from tilefit._report import Result, Rung, Stages, Tried
@@ -29,15 +29,13 @@ _UNSCHEDULED = {"tl.enable_auto_schedule": False}
 
 
 def _why_refused(refusal: RefusedError, device: Device) -> str:
-    """Return the compiler's reason, led by the plain one where the chip lacks a memory.
+    """Return the compiler's reason.
 
     What Ascend's backend says of its memories is put into plain words.
     """
     reason = str(refusal)
     if device.vendor == "ascend":
         return plain_refusal(reason, device) or cautious(reason)
-    if "shared.tmem" in reason and not device.has(Memory.TENSOR):
-        return f"this chip has no tensor memory (TMEM), which the kernel allocates: {reason}"
     return reason
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -10,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from tilefit._errors import KernelError, RefusedError, TilefitError
+from tilefit._errors import KernelError, RefusedError, TilefitError, WorkerError
 from tilefit._kernel import Kernel, Listing
 from tilefit._session import Child, Limits, Session
-from tilefit._store import Store, question_of
+from tilefit._store import Store, clock, question_of
 from tilefit.frontends._protocol import Ran, Unbuilt
 
 _FAILURES: dict[str, type[TilefitError]] = {"refused": RefusedError, "kernel": KernelError}
@@ -56,6 +58,7 @@ class Stored:
         store: Store | None,
         child: Callable[[], Child],
         python: str = sys.executable,
+        limits: Limits | None = None,
     ) -> None:
         """Prepare to answer for a file.
 
@@ -64,12 +67,16 @@ class Stored:
             store: Where answers are kept; None asks the child every time.
             child: Gives the child that executes the file.
             python: Its interpreter.
+            limits: What user code may use.
         """
         self.path = path
         self.toolchain = ""
         self.version = ""
         self.files: tuple[str, ...] = (str(path),)
         self._store, self._child, self._python = store, child, python
+        self._limits = limits or Limits()
+        self._begun = 0
+        self._cut_short = False
         self._ran: Ran | None = None
         self._mode: tuple[str, Mapping[str, Any] | None] = ("load", None)
         self._session: Session | None = None
@@ -142,7 +149,8 @@ class Stored:
                 params=params,
                 target=target,
                 python=self._python,
-                options=options,
+                # user code may ask for more than it may have, and say so
+                options={**options, "memory_limit": self._limits.memory_bytes},
             )
             kept = self._store.get(question)
             if kept is not None:
@@ -161,17 +169,28 @@ class Stored:
         except KernelError as error:
             failure, content = error, {"kernel": str(error)}
         except TilefitError:  # another time it may go better
-            if self._store is not None:
-                self._store.complete = False
+            self._not_kept()
             raise
         if self._session is not None:
-            self.files = self._session.files or self.files
+            self.files = (*(self._session.files or self.files), *self._session.absent)
             content["toolchain"] = [self._session.toolchain, self._session.version]
-            if self._store is not None and self._session.files:
-                self._store.put(question, self._session.files, content)
+            if self._cut_short or not self._session.files:
+                self._not_kept()
+            elif self._store is not None:
+                self._store.put(
+                    question,
+                    self._session.files,
+                    content,
+                    absent=self._session.absent,
+                    since=self._begun,
+                )
         if failure is not None:
             raise failure
         return content
+
+    def _not_kept(self) -> None:
+        if self._store is not None:
+            self._store.complete = False
 
     def _opened(self) -> Session:
         """Return a session in which the file was executed in the present mode."""
@@ -182,11 +201,14 @@ class Stored:
         if self._session is None:
             self._session = Session(self.path, child=self._child())
         mode, facts = self._mode
+        self._begun, start = clock(), time.monotonic()
         if mode == "load":
             self._session.load()
         else:
             assert facts is not None
             self._ran = self._session.run(facts)
+            # main is ended in time for an answer; on an idler machine it may come further
+            self._cut_short = time.monotonic() - start > self._limits.seconds / 2
         self._session_mode = self._mode
         self.toolchain, self.version = self._session.toolchain, self._session.version
         return self._session
@@ -265,10 +287,14 @@ class Opener(AbstractContextManager["Opener"]):
         self._started = started
         self._child: Child | None = None
         self._last: Stored | None = None
+        self._lock = threading.Lock()
+        self._stopped = False
 
     def compiled(self, path: Path) -> Stored:
         """Return a file whose kernels its toolchain compiles."""
-        self._last = Stored(path, store=self._store, child=self._living, python=self._python)
+        self._last = Stored(
+            path, store=self._store, child=self._living, python=self._python, limits=self._limits
+        )
         return self._last
 
     @property
@@ -276,15 +302,25 @@ class Opener(AbstractContextManager["Opener"]):
         """What the file that was opened last depends on, as far as it was executed."""
         return self._last.files if self._last is not None else ()
 
+    def stop(self) -> None:
+        """From another thread: end the child at once, and start no other."""
+        with self._lock:
+            self._stopped = True
+            if self._child is not None:
+                self._child.stop()
+
     def _living(self) -> Child:
-        if self._child is not None and not self._child.alive:
-            self._child.close()
-            self._child = None
-        if self._child is None:
-            if self._started is not None:
-                self._started()
-            self._child = Child(python=self._python, limits=self._limits)
-        return self._child
+        with self._lock:
+            if self._stopped:
+                raise WorkerError("stopped")
+            if self._child is not None and not self._child.alive:
+                self._child.close()
+                self._child = None
+            if self._child is None:
+                if self._started is not None:
+                    self._started()
+                self._child = Child(python=self._python, limits=self._limits)
+            return self._child
 
     def __exit__(
         self,

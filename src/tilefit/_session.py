@@ -53,6 +53,11 @@ class Session:
         """Everything that the last answer, or the last failure, depends on."""
         return self.child.files
 
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """Files that are not there and whose coming would change it."""
+        return self.child.absent
+
     def load(self, device_facts: Mapping[str, Any] | None = None) -> tuple[Listing, ...]:
         """Execute the file and return the kernels that it offers.
 

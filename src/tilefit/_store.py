@@ -1,11 +1,12 @@
 """What was read before: SQLite in the user's cache folder, written by the parent process only.
 
-A row belongs to a question: file, kernel, parameters, target, interpreter, compiler options and
-the environment variables that steer the toolchain. It holds the answer and the hash of every file
-that the answer depends on: each module that the child loaded outside installed packages, the
-metadata of the toolchain, and the folders of installed packages. A row counts only while all of
-them still hash to the same; so an edit of a helper two folders away, or another version of the
-toolchain, misses.
+A row belongs to a question: file, kernel, parameters, target, interpreter, current folder, compiler
+options and the environment variables that steer the toolchain. It holds the answer and the hash of
+every file that the answer depends on: each module that the child loaded outside installed packages,
+the metadata of the toolchain, and the folders of installed packages; and the names under which
+modules were looked for and not there. A row counts only while all of them still hash to the same,
+or are still missing; so an edit of a helper two folders away, a helper that is new, or another
+version of the toolchain, misses. What was saved while it was read is not kept at all.
 
 As in git's index, a file whose size, times and inode are those of its hashing is not read again,
 unless it was so new then that a later edit could have left the same times.
@@ -25,11 +26,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-_SCHEMA = 2
-_STEERING = ("TL_", "TILELANG_", "TRITON_", "CUDA_HOME", "CUDA_PATH")
+_SCHEMA = 3
+_STEERING = ("TL_", "TILELANG_", "TRITON_", "TVM_", "CUDA_", "ASCEND_", "ROCM_", "PYTHON")
 MOST_BYTES = 256 * 2**20
 _WAIT_SECONDS = 10.0
 _RACY_NS = 2 * 10**9  # the coarsest clock of a file system in use (FAT: 2 s)
+_CTIME = 2  # of a stamp
 
 
 class Store:
@@ -39,6 +41,7 @@ class Store:
         self.path = (folder or default_folder()) / f"readings-{_SCHEMA}.sqlite"
         self.most_bytes = most_bytes
         self.used: set[str] = set()  # files that answers of this run rest on
+        self.absent: set[str] = set()  # files that they rest on not being there
         self.complete = True  # False once there was an outcome that is not kept
         self._lock = threading.Lock()
         self._connection = self._open()
@@ -54,22 +57,45 @@ class Store:
                 ).fetchone()
             if row is None or digest(row[0] + row[1]) != row[2]:
                 return None
-            depends: dict[str, list[Any]] = json.loads(row[0])
-            if all(_holds(path, known) for path, known in depends.items()):
+            depends, absent = json.loads(row[0])
+            if all(_holds(path, known) for path, known in depends.items()) and not any(
+                os.path.lexists(path) for path in absent
+            ):
                 self.used.update(depends)
+                self.absent.update(absent)
                 return json.loads(row[1])
         return None
 
-    def put(self, question: str, depends_on: Sequence[str], answer: Any) -> None:
-        """Keep an answer together with the files that it depends on."""
+    def put(
+        self,
+        question: str,
+        depends_on: Sequence[str],
+        answer: Any,
+        *,
+        absent: Sequence[str] = (),
+        since: int | None = None,
+    ) -> None:
+        """Keep an answer together with what it depends on, unless that changed meanwhile.
+
+        Args:
+            question: See `question_of`.
+            depends_on: Files.
+            answer: What JSON can hold.
+            absent: Files whose coming would change the answer.
+            since: When the first of the files was read, as `clock` told it.
+        """
         if self._connection is None:
             return
         known = {path: _known(path) for path in depends_on}
-        if any(value is None for value in known.values()):
+        if any(
+            value is None or (since is not None and value[1][_CTIME] >= since)
+            for value in known.values()
+        ) or any(os.path.lexists(path) for path in absent):
             self.complete = False
             return
         self.used.update(known)
-        depends, text = json.dumps(known), json.dumps(answer)
+        self.absent.update(absent)
+        depends, text = json.dumps([known, list(absent)]), json.dumps(answer)
         row = (question, depends, text, digest(depends + text), time.time(), len(depends + text))
         with suppress(sqlite3.Error), self._lock:
             with self._connection:
@@ -174,12 +200,39 @@ def question_of(
         "what": what,
         "params": sorted((name, repr(value)) for name, value in params.items()),
         "target": target,
-        "python": os.path.realpath(python),
+        "python": interpreter(python),
+        "folder": current_folder(),
         "options": sorted((name, repr(value)) for name, value in options.items()),
         "environment": steering(),
         "code": own_code(),
     }
     return digest(json.dumps(parts, sort_keys=True))
+
+
+def interpreter(python: str) -> list[str]:
+    """Return what tells an interpreter from others.
+
+    Its own path counts, as environments share the interpreter that they link to; so does what it
+    links to, which may be exchanged.
+    """
+    if os.sep not in python:
+        from shutil import which
+
+        python = which(python) or python
+    return [os.path.abspath(python), os.path.realpath(python)]  # noqa: PTH100
+
+
+def current_folder() -> str:
+    """Return the current folder, in which user code looks for modules; empty if it is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return ""
+
+
+def clock() -> int:
+    """Return the time, in ns, by the clock that file systems stamp files with."""
+    return time.clock_gettime_ns(getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME))
 
 
 def default_folder() -> Path:

@@ -10,7 +10,8 @@ another, never on standard output, which belongs to the user's code. Every reque
     {"op": "read", "kernel", "params", "target", ...} -> {"kernels": [Kernel...]}
     {"op": "done"}                          ends the fork that serves the file
 
-Every answer about a file names the ``files`` that it depends on. A failure is
+Every answer about a file names the ``files`` that it depends on, and those whose ``absence`` it
+depends on: where a module was looked for and was not. A failure is
 ``{"error": KIND, "message": LINE}``; a fork that ends without answering is
 reported by its parent as ``{"id": null, "error": "died", ...}``.
 
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from tilefit._errors import InputError, KernelError, RefusedError, TilefitError, ToolchainError
+from tilefit._sought import INSTALLED, Sought
 from tilefit.frontends._loaded import loaded_files
 from tilefit.frontends._protocol import Frontend, Source
 from tilefit.frontends._user_code import describe, one_line
@@ -87,10 +89,12 @@ def _serve_file(
     _limit_memory(memory_bytes)
     source: Source | None = None
     path = Path(request["file"]).absolute()  # user code may change the folder
+    sought = Sought()
+    sys.meta_path.insert(0, sought)
 
     def answer(**content: Any) -> None:
         files = [*loaded_files(path), *_package_folders()]
-        _answer(answer_fd, request["id"], files=files, **content)
+        _answer(answer_fd, request["id"], files=files, absence=sought.absent(), **content)
 
     while True:
         try:
@@ -136,8 +140,9 @@ def _serve_file(
 
 def _package_folders() -> list[str]:
     """Return the folders of installed packages: an answer may change when one comes or goes."""
-    paths = (sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
-    return list(dict.fromkeys(path for path in paths if path))
+    own = (sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
+    paths = (*own, *(path for path in sys.path if type(path) is str and path.endswith(INSTALLED)))
+    return list(dict.fromkeys(path for path in paths if path and Path(path).is_dir()))
 
 
 def _leave() -> NoReturn:

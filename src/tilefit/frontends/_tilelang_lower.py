@@ -104,8 +104,8 @@ def lower(
     Raises:
         RefusedError: The compiler refused.
     """
-    import tilelang
     from tilelang import tvm
+    from tilelang.engine.lower import lower as lower_by_tilelang
 
     from tilefit.frontends._ascend import kernels_of as ascend_kernels_of
     from tilefit.frontends._ascend_ir import AscendCapture
@@ -124,12 +124,14 @@ def lower(
         ),
     ):
         try:
-            artifact = tilelang.lower(prim_func, target=lowered_for)
+            artifact = lower_by_tilelang(prim_func, target=lowered_for)
         except Exception as error:
             # memory is laid out before code is generated: without the code it is known all the same
             artifact, failed = capture.artifact(), refusal(error)
             if artifact is None:
-                raise RefusedError(failed) from error
+                foreign = foreign_instructions(prim_func, None, target)
+                reason = f"{foreign} ({failed})" if foreign else failed
+                raise RefusedError(reason) from error
     foreign = foreign_instructions(prim_func, artifact.device_mod, target)
     if foreign:
         raise RefusedError(foreign)

@@ -29,13 +29,13 @@ def foreign_instructions(prim_func: Any, device_mod: Any, target: str) -> str | 
 
     Args:
         prim_func: The kernel as its author wrote it.
-        device_mod: Its device functions.
+        device_mod: Its device functions; None where lowering failed.
         target: ``sm_90a`` or ``gfx942``.
     """
     version = _version(target)
     if version is None:
         return None
-    used = _operators(device_mod)
+    used = set() if device_mod is None else _operators(device_mod)
     if any(str(b.scope()) == "shared.tmem" for b in declared_buffers(prim_func.body)):
         used.add("tmem")
     for words, pattern, exists in _FAMILIES:
