@@ -139,6 +139,17 @@ def test_an_autotuner_takes_complete_defaults_else_its_first_configuration(
     assert not any("configuration" in note for note in notes)
 
 
+def test_a_named_autotuned_kernel_takes_its_own_defaults_first(root: Path) -> None:
+    with Session(MAINS / "tuned.py", limits=Limits(seconds=60)) as opened:
+        opened.load(facts_of(device("h100")))
+        (own,) = opened.read("with_defaults", {"columns": 64}, "sm_90a")
+        (first,) = opened.read("without_defaults", {"columns": 64}, "sm_90a")
+    assert own.dynamic_bytes == 32 * 64 * HALF  # rows=32 is in the signature
+    assert own.notes == ()
+    assert first.dynamic_bytes == 48 * 64 * HALF  # CONFIGS[2] has 48 rows
+    assert "first configuration" in first.notes[0]
+
+
 def test_a_relative_import_of_a_neighbour_needs_no_package(
     run: Callable[..., Ran], nbytes: Callable[..., int | None]
 ) -> None:

@@ -108,7 +108,7 @@ def _step(value: Any, given: Mapping[str, Any], name: str) -> Any:
         value = value.func  # what it binds is among what is given
     jit = jit_of(value)
     if jit is not None:
-        own = {**first_config(value), **given}
+        own = {**_chosen(value, jit, given), **given}
         tensors = set(getattr(jit.func, "tensor_args", None) or ())
         taken = _own(jit.signature, own, name, without=tensors)
         consts = {key: given[key] for key in const_names(value) if key in given}
@@ -156,12 +156,40 @@ def _own(
 
 def _autotuned(makers: list[Any], given: Mapping[str, Any]) -> tuple[str, ...]:
     for maker in makers:
-        chosen = {k: v for k, v in first_config(maker).items() if k not in given}
+        jit = jit_of(maker)
+        chosen = {} if jit is None else _chosen(maker, jit, given)
         if chosen:
             configs = maker.configs
             count = len(configs) if isinstance(configs, (list, tuple)) else None
             return (first_config_note(chosen, count),)
     return ()
+
+
+def _chosen(maker: Any, jit: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an autotuned kernel takes of its first configuration."""
+    asks = maker.configs if callable(getattr(maker, "configs", None)) else None
+    wanted = inspect.signature(asks).parameters if asks is not None else {}
+    config = first_config(maker, **{k: v for k, v in given.items() if k in wanted})
+    return left_open(jit.signature, config, (), given)
+
+
+def left_open(
+    signature: inspect.Signature, config: dict[str, Any], args: Any, kwargs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the values of an autotuner's configuration that a call does not give.
+
+    The author's own defaults come first: none if they are complete.
+    """
+    parameters = signature.parameters
+    named = {key: value for key, value in kwargs.items() if key in parameters}
+    given = signature.bind_partial(*args, **named).arguments
+    no_default = (inspect.Parameter.empty, None)
+    if not any(
+        name in parameters and name not in given and parameters[name].default in no_default
+        for name in config
+    ):
+        return {}
+    return {k: v for k, v in config.items() if k not in given}
 
 
 def first_config_note(chosen: Mapping[str, Any], count: int | None) -> str:

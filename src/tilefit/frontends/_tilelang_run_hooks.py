@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from tilefit.frontends._tilelang_factory import left_open
 from tilefit.frontends._tilelang_find import first_config
 from tilefit.frontends._tilelang_run_capture import Recorder, jit_name
 from tilefit.frontends._tilelang_run_kernel import FakeKernel
@@ -41,7 +42,8 @@ def install(recorder: Recorder) -> None:
         return result
 
     for name in ("tilelang", "tilelang.engine"):  # its own modules keep the true one
-        sys.modules[name].lower = _lower(recorder)
+        package: Any = sys.modules[name]
+        package.lower = _lower(recorder)
 
     # TileLang compares the decorator that a function uses with the name in `eager`
     language.prim_func = language.eager.prim_func = prim_func
@@ -95,7 +97,7 @@ def _call_of_tuned(recorder: Recorder) -> Any:
         only_kernel = kwargs.pop("__return_kernel", False)
         jit = tuned.jit_impl
         first = first_config(tuned, *args, **kwargs)
-        chosen = _left_open(jit.signature, first, args, kwargs)
+        chosen = left_open(jit.signature, first, args, kwargs)
         options = chosen.pop("pass_configs", None)
         before = jit.pass_configs
         jit.pass_configs = {**(before or {}), **(options or {})} or None
@@ -123,7 +125,7 @@ def _run_of_tuner(recorder: Recorder) -> Any:
             args, kwargs = tuner._kernel_parameters or ((), ())
             configs = configs(*args, **dict(kwargs))
         first = dict(next(iter(configs), {}))
-        chosen = _left_open(inspect.signature(tuner.fn), first, (), {})
+        chosen = left_open(inspect.signature(tuner.fn), first, (), {})
         chosen.pop("pass_configs", None)
         compile_one, _elaborate = tuner._ensure_jit_functions()
         with recorder.choosing(chosen, configs):
@@ -148,22 +150,3 @@ def _values_of(
     bound = signature.bind_partial(*args, **named)
     bound.apply_defaults()
     return {key: bound.arguments[key] for key in config if key in bound.arguments}
-
-
-def _left_open(
-    signature: inspect.Signature, config: dict[str, Any], args: Any, kwargs: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the values of a configuration that a call does not give.
-
-    The author's own defaults come first: none if they are complete.
-    """
-    parameters = signature.parameters
-    named = {key: value for key, value in kwargs.items() if key in parameters}
-    given = signature.bind_partial(*args, **named).arguments
-    no_default = (inspect.Parameter.empty, None)
-    if not any(
-        name in parameters and name not in given and parameters[name].default in no_default
-        for name in config
-    ):
-        return {}
-    return {k: v for k, v in config.items() if k not in given}
