@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tilefit._kernel import Listing
-from tilefit._reading import Opener
+from tilefit._opener import Opener
 from tilefit.frontends._protocol import Ran
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -292,3 +294,44 @@ def test_a_kernel_object_without_tilelang_names_the_extra(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "tilelang", None)
     with pytest.raises(tilefit.ToolchainError, match=r"tilefit\[tilelang\]"):
         tilefit.plan(object(), "h100")
+
+
+# ---- flags and the place where the answer goes ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--set", "M=1", "--set", "M=2"), "--set M is given twice: 1 and 2"),
+        (("--json", "--format", "csv"), "--json and --format csv contradict each other"),
+        (("--list", "--watch"), "--list and --watch contradict each other"),
+        (("--estimate", "--assemble"), "--estimate compiles nothing"),
+    ],
+)
+def test_what_cannot_be_meant_together(error: Error, flags: tuple[str, ...], said: str) -> None:
+    assert said in error("gemm.py::matmul", "-d", "h100", *flags)
+
+
+def tilefit_into(where: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = f'"{sys.executable}" -m tilefit footprint --tile 2 2 --dtype float32 > {where}'
+    env = {**os.environ, **environment}
+    return subprocess.run(command, shell=True, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_one_line_and_exit_2() -> None:
+    done = tilefit_into("/dev/full")
+    assert done.returncode == 2
+    assert done.stderr == "tilefit: cannot write the answer: No space left on device\n"
+
+
+def test_a_terminal_that_is_not_utf_8_costs_a_character() -> None:
+    script = "import sys, tilefit.cli as c; c.main([]); print('\u2014')"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert done.stdout.endswith(b"?\n")

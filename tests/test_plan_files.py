@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 import tilefit
@@ -16,6 +21,7 @@ from tilefit._analyze import Options, plan_below
 from tilefit._child import Child, Limits
 from tilefit._report import Report
 from tilefit._verdict import Status
+from tilefit.render import _table
 
 pytestmark = pytest.mark.tilelang
 
@@ -194,6 +200,43 @@ def test_an_edit_of_a_helper_two_folders_away_misses(tmp_path: Path) -> None:
     assert totals(below(tmp_path / "k")) == {"a.py": 64 * 48 * 4}
 
 
+def test_a_helper_that_comes_later_misses(tmp_path: Path) -> None:
+    tuned = "try:\n    from tuned import WIDTH\nexcept ImportError:\n    WIDTH = 32"
+    path = kernel(tmp_path / "k", "a.py", "WIDTH", tuned)
+    assert totals(tilefit.plan(f"{path}::copy", "h100")) == {"a.py": 64 * 32 * 4}
+    (tmp_path / "k" / "tuned.py").write_text("WIDTH = 48\n")
+    assert totals(tilefit.plan(f"{path}::copy", "h100")) == {"a.py": 64 * 48 * 4}
+
+
+def test_an_answer_about_what_was_saved_over_meanwhile_is_not_kept(tmp_path: Path) -> None:
+    helper = tmp_path / "k" / "sizes.py"
+    # as an editor could at that moment: the file is saved after it was imported
+    saves = f"from sizes import WIDTH; open({str(helper)!r}, 'w').write('WIDTH = 48\\n')"
+    path = kernel(tmp_path / "k", "a.py", "WIDTH", saves)
+    helper.write_text("WIDTH = 32\n")
+    assert totals(tilefit.plan(f"{path}::copy", "h100")) == {"a.py": 64 * 32 * 4}
+    assert totals(tilefit.plan(f"{path}::copy", "h100")) == {"a.py": 64 * 48 * 4}
+
+
+def test_too_little_memory_is_no_answer_for_a_larger_limit(tmp_path: Path) -> None:
+    path = kernel(tmp_path, "a.py", 16, "TABLE = bytes(2 << 30)")
+    source = f"{path}::copy"
+    with pytest.raises(tilefit.KernelError, match="more memory than user code may have"):
+        tilefit.plan(source, "h100", limits=Limits(memory_bytes=2 << 30))
+    found = tilefit.plan(source, "h100", limits=Limits(memory_bytes=8 << 30))
+    assert totals(found) == {"a.py": 64 * 16 * 4}
+
+
+def test_a_main_that_was_ended_in_time_is_asked_again(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    busy = f"import os\nwhile not os.path.exists({str(flag)!r}): pass"
+    path = kernel(tmp_path / "k", "a.py", 16, busy)
+    with pytest.raises(tilefit.KernelError, match="was ended after"):
+        tilefit.plan(str(path), "h100", limits=Limits(seconds=12))
+    flag.touch()
+    assert totals(tilefit.plan(str(path), "h100")) == {"a.py": 64 * 16 * 4}
+
+
 def test_an_import_inside_the_factory_counts_too(tmp_path: Path) -> None:
     folder = tmp_path / "k"
     (folder / "lazy").mkdir(parents=True)
@@ -207,6 +250,111 @@ def test_an_import_inside_the_factory_counts_too(tmp_path: Path) -> None:
     assert totals(tilefit.plan(source, "h100")) == {"a.py": 64 * 16 * 4}
     (folder / "lazy" / "late.py").write_text("WIDTH = 80\n")
     assert totals(tilefit.plan(source, "h100")) == {"a.py": 64 * 80 * 4}
+
+
+def test_configured_targets_that_change_are_answered_anew(tmp_path: Path) -> None:
+    """Also where the file of a target changes, which nothing else names."""
+    kernel(tmp_path / "k", "a.py", 16)
+    (tmp_path / "pyproject.toml").write_text('[tool.tilefit]\ntargets = ["card.toml"]\n')
+    plan = [sys.executable, "-m", "tilefit", "plan", "k"]
+    for shared in (102_400, 81_920):
+        (tmp_path / "card.toml").write_text(
+            f'base = "h100"\n[memories.shared]\nper_block_bytes = {shared}\n'
+        )
+        done = subprocess.run(plan, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert f"{shared:,}" in done.stdout, done.stderr
+    (tmp_path / "pyproject.toml").write_text('[tool.tilefit]\ntargets = ["t4"]\n')
+    done = subprocess.run(plan, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "65,536" in done.stdout  # 64 KiB: CUDA programming guide, compute capability 7.5
+
+
+def test_names_that_are_no_plain_files_are_told_or_left_out(tmp_path: Path) -> None:
+    folder = tmp_path / "k"
+    kernel(folder, "good.py", 16)
+    kernel(folder, "with space/a::b.py", 24)
+    os.mkfifo(folder / "pipe.py")  # whoever reads it waits for a writer
+    (folder / "gone.py").symlink_to("nowhere.py")
+    (folder / "loop").symlink_to(folder)
+    (folder / "loop.py").symlink_to("loop.py")
+    report = below(folder)
+    assert totals(report) == {"good.py": 64 * 16 * 4, "a::b.py": 64 * 24 * 4}
+    failed = {Path(one.file).name: one.failures[0].reason for one in report.files if one.failures}
+    assert sorted(failed) == ["gone.py", "loop.py"]
+    assert failed["gone.py"] == "cannot be read: No such file or directory"
+    named = tilefit.plan(f"{folder / 'with space' / 'a::b.py'}::copy", "h100")
+    assert totals(named) == {"a::b.py": 64 * 24 * 4}
+
+
+def test_a_crash_is_not_blamed_on_what_the_file_before_printed(tmp_path: Path) -> None:
+    folder = tmp_path / "k"
+    kernel(folder, "a.py", 16, "print('of the first file')")
+    (folder / "b.py").write_text(
+        "import os, time, tilelang\nos.killpg(os.getpgid(os.getppid()), 9)\ntime.sleep(60)\n"
+    )
+    report = plan_below(str(folder), "h100", {}, limits=Limits(seconds=60), workers=1)
+    (failure,) = next(one.failures for one in report.files if one.failures)
+    assert "ended early" in failure.reason
+    assert "first" not in failure.reason
+
+
+def test_a_file_that_kills_the_worker_and_survives_costs_only_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "k"
+    kernel(folder, "b.py", 16)
+    (folder / "a.py").write_text(
+        "import ctypes, os, tilelang\n"
+        "ctypes.CDLL(None).prctl(1, 0)\n"  # PR_SET_PDEATHSIG: outlive the parent
+        "os.kill(os.getppid(), 9)\n"
+    )
+    report = plan_below(str(folder), "h100", {}, limits=Limits(seconds=60), workers=1)
+    assert totals(report) == {"b.py": 64 * 16 * 4}
+    assert [one.failures for one in report.files] == [(), ()]
+
+
+def test_a_parameter_that_no_kernel_has_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "k"
+    kernel(folder, "a.py", 16)
+    two = kernel(folder, "b.py", 24)
+    twice = two.read_text().replace("    copy()", "    copy()\n    copy(width=8)")
+    two.write_text(twice.replace("width=24", "width=24, threads=128"))
+    assert len(tilefit.plan(str(two), "h100").results) == 2
+    for source in (str(two), str(two) + "::copy"):
+        with pytest.raises(tilefit.InputError, match="'widht'; did you mean width"):
+            tilefit.plan(source, "h100", widht=3)
+    with pytest.raises(tilefit.InputError, match="unknown parameter 'widht'; did you mean width"):
+        plan_below(str(folder), "h100", {"widht": 3})
+    report = plan_below(str(folder), "h100", {"threads": 64})  # one of them has it
+    assert [(one.planned, one.failed) for one in report.files] == [(1, 0), (2, 0)]
+
+
+def test_ctrl_c_ends_a_folder_at_once_and_leaves_nothing(tmp_path: Path) -> None:
+    folder = tmp_path / "k"
+    folder.mkdir()
+    for name in ("a.py", "b.py", "c.py"):
+        (folder / name).write_text(
+            "import signal, subprocess, time, tilelang\n"
+            "signal.signal(signal.SIGALRM, signal.SIG_IGN)\n"
+            "subprocess.Popen(['setsid', 'sleep', '1000'], env={'PATH': '/usr/bin:/bin'})\n"
+            "open(__file__ + '.started', 'w'); time.sleep(1000)\n"
+        )
+    with subprocess.Popen(
+        [sys.executable, "-m", "tilefit", "plan", str(folder), "-d", "h100", "--jobs", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+    ) as process:
+        while len(list(folder.glob("*.started"))) < 2:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=20)  # a file may run for 120 s
+    assert (process.returncode, out, errors) == (130, "", "tilefit: interrupted\n")
+    assert not [one for one in psutil.process_iter() if "1000" in of(one) and "sleep" in of(one)]
+
+
+def of(process: psutil.Process) -> list[str]:
+    with contextlib.suppress(psutil.Error):
+        return process.cmdline() if process.status() != psutil.STATUS_ZOMBIE else []
+    return []
 
 
 def test_parallel_runs_share_one_store(tmp_path: Path) -> None:
@@ -249,6 +397,12 @@ def test_a_kernel_that_only_main_makes_can_be_named(tmp_path: Path) -> None:
     path.write_text(f"{head}{body}    copy(width=96)\n\nif __name__ == '__main__':\n    main()\n")
     assert totals(tilefit.plan(str(path), "h100")) == {"inner.py": 64 * 96 * 4}
     assert totals(tilefit.plan(f"{path}::copy", "h100")) == {"inner.py": 64 * 96 * 4}
+    # also where one of almost its name stands at module level
+    with path.open("a") as file:
+        file.write((head + "@tilelang.jit" + tail.split("if __name__")[0]).replace("copy", "copyy"))
+    assert totals(tilefit.plan(f"{path}::copy", "h100")) == {"inner.py": 64 * 96 * 4}
+    with pytest.raises(tilefit.InputError, match="unknown kernel 'copy#2'; did you mean copy"):
+        tilefit.plan(f"{path}::copy#2", "h100")
 
 
 def test_an_interpreter_without_tilefit(tmp_path: Path) -> None:
@@ -289,7 +443,9 @@ def test_the_command_prints_counts_and_reasons(tmp_path: Path) -> None:
     assert "16,384  232,448  216,064" in done.stdout
 
 
-@pytest.mark.parametrize("flag", [["--watch"], ["--list"], ["--ladder", "width"], ["--assemble"]])
+@pytest.mark.parametrize(
+    "flag", [["--watch"], ["--list"], ["--ladder", "width"], ["--assemble"], ["--suggest"]]
+)
 def test_flags_about_one_file_are_refused_for_a_folder(tmp_path: Path, flag: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tilefit", "plan", str(tmp_path), "-d", "h100", *flag],
@@ -319,3 +475,22 @@ def test_a_lowering_that_hangs_in_the_stage_search_costs_only_the_search(tmp_pat
     for result in report.results:
         assert result.stages.largest is None
         assert "did not finish within 12 s" in str(result.stages.reason)
+
+
+def test_rows_of_a_folder_name_file_and_kernel_and_failures(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    kernel(folder, "narrow.py", 16)
+    kernel(folder, "wide.py", 32)
+    (folder / "raises.py").write_text("import tilelang\nraise RuntimeError('no luck')\n")
+    report = below(folder)
+    lines = list(csv.DictReader(_table.render_csv(report).splitlines()))
+    found = {Path(row["file"]).name: row for row in lines}
+    assert found["narrow.py"]["total_bytes"] == str(64 * 16 * 4)
+    assert found["wide.py"]["params"] == "width=32"
+    assert found["raises.py"]["verdict"] == "failed"
+    assert "no luck" in found["raises.py"]["reason"]
+    header = _table.render_csv(report).splitlines()[0].split(",")
+    assert len(set(header)) == len(header)
+    page = _table.render_md(report)
+    assert f"| {folder}/narrow.py | copy | h100 |" in page
+    assert f"- {folder}/raises.py: raises.py:2 raised RuntimeError: no luck" in page

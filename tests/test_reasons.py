@@ -352,8 +352,8 @@ def test_every_code_of_a_buffer_has_a_pair() -> None:
         *("barrier", "reduce-workspace", "tmem-address", "compiler-scratch"),
         *("static-rounding", "alignment-gap"),
     }
-    of_ascend = {  # tests/test_ascend.py and test_ascend_plan.py
-        *("scheduled", "fewer-suffice", "no-room", "outlives-iteration"),
+    of_ascend = {  # tests/test_ascend.py, test_ascend_plan.py and test_ascend_names.py
+        *("scheduled", "fewer-suffice", "fewer-taken", "no-room", "outlives-iteration"),
         *("fixed-versions", "manual-versions", "schedule-off"),
         *("l1-gemm-slots", "nz-scratch", "version-alignment", "arena-end"),
     }

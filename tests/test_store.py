@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
+import platformdirs
 import pytest
 
-from tilefit._store import Store, question_of
+from tilefit._store import Store, clock, default_folder, question_of
 
 
 @pytest.fixture
@@ -60,6 +64,7 @@ def test_an_edit_of_any_file_it_depends_on_misses(store: Store, tmp_path: Path) 
         {"target": "sm_80"},
         {"python": "/other/python"},
         {"options": {"tl.disable_tma_lower": True}},
+        {"options": {"memory_limit": 2**30}},
     ],
 )
 def test_every_part_of_the_question_counts(
@@ -77,9 +82,10 @@ def test_the_environment_of_the_toolchain_counts(
     file = tmp_path / "kernel.py"
     file.write_text("a")
     store.put(ask(file), [str(file)], "answer")
-    monkeypatch.setenv("TL_SOMETHING", "1")
-    assert store.get(ask(file)) is None
-    monkeypatch.delenv("TL_SOMETHING")
+    for name in ("TL_SOMETHING", "TRITON_CACHE_DIR", "CUDA_VISIBLE_DEVICES", "PYTHONPATH"):
+        with monkeypatch.context() as changed:
+            changed.setenv(name, "/somewhere/else")
+            assert store.get(ask(file)) is None
     monkeypatch.setenv("EDITOR", "vi")
     assert store.get(ask(file)) == "answer"
 
@@ -143,3 +149,113 @@ def test_parallel_writers_lose_nothing(tmp_path: Path) -> None:
         thread.join()
     store = Store(tmp_path / "cache")
     assert [store.get(ask(file, what=str(n))) for n in range(100)] == list(range(100))
+
+
+@pytest.mark.parametrize("given", ["/somewhere/else", "", None])
+def test_the_folder_is_that_of_the_platform(
+    monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    if given is None:
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    else:
+        monkeypatch.setenv("XDG_CACHE_HOME", given)
+    assert default_folder() == platformdirs.user_cache_dir("tilefit")
+
+
+def test_environments_that_link_to_one_interpreter_are_told_apart(
+    store: Store, tmp_path: Path
+) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text("a")
+    (tmp_path / "python3").write_text("")
+    links = [tmp_path / name / "bin" / "python" for name in ("one", "other")]
+    for link in links:
+        link.parent.mkdir(parents=True)
+        link.symlink_to(tmp_path / "python3")
+    store.put(ask(file, python=str(links[0])), [str(file)], "of one")
+    assert store.get(ask(file, python=str(links[0]))) == "of one"
+    assert store.get(ask(file, python=str(links[1]))) is None
+    links[0].unlink()
+    links[0].symlink_to("/usr/bin/env")  # the environment was made again with another Python
+    assert store.get(ask(file, python=str(links[0]))) is None
+
+
+def test_the_current_folder_counts(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """User code finds modules there, and opens files by relative names."""
+    file = tmp_path / "kernel.py"
+    file.write_text("a")
+    store.put(ask(file), [str(file)], "answer")
+    monkeypatch.chdir(tmp_path)
+    assert store.get(ask(file)) is None
+
+
+def test_what_was_saved_after_it_was_read_is_not_kept(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text("a")
+    read = clock() + 1
+    store.put(ask(file), [str(file)], "answer of a", since=read)
+    assert store.get(ask(file)) == "answer of a"
+    assert store.complete
+    time.sleep(0.02)  # the clock of the file system ticks every 10 ms at the slowest
+    file.write_text("b")
+    store.put(ask(file), [str(file)], "answer of a", since=read)
+    assert store.get(ask(file)) is None
+    assert not store.complete
+
+
+def test_an_answer_ends_with_the_coming_of_a_file_that_was_looked_for(
+    store: Store, tmp_path: Path
+) -> None:
+    file, helper = tmp_path / "kernel.py", tmp_path / "tuned.py"
+    file.write_text("a")
+    store.put(ask(file), [str(file)], "without", absent=[str(helper)])
+    again = Store(tmp_path / "cache")
+    assert again.get(ask(file)) == "without"
+    assert again.absent == {str(helper)}
+    helper.write_text("")
+    assert again.get(ask(file)) is None
+    again.put(ask(file), [str(file)], "without", absent=[str(helper)])  # it came meanwhile
+    assert again.get(ask(file)) is None
+
+
+def test_a_file_that_is_damaged_inside_is_begun_anew(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text("a")
+    first = Store(tmp_path / "cache")
+    for number in range(50):
+        first.put(ask(file, what=str(number)), [str(file)], "x" * 500)
+    first.close()
+    content = bytearray(first.path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)  # the header and the schema are whole
+    first.path.write_bytes(content)
+    store = Store(tmp_path / "cache")
+    assert store.get(ask(file, what="7")) is None
+    store.put(ask(file), [str(file)], "answer")
+    assert store.get(ask(file)) == "answer"
+    assert Store(tmp_path / "cache").get(ask(file)) == "answer"
+
+
+def test_a_writer_that_is_killed_costs_at_most_its_own_row(tmp_path: Path) -> None:
+    file = tmp_path / "kernel.py"
+    file.write_text("a")
+    Store(tmp_path / "cache").put(ask(file), [str(file)], "before")
+    code = (
+        "import itertools, sys; from pathlib import Path; from tilefit._store import Store\n"
+        "store = Store(Path(sys.argv[1]))\n"
+        "for n in itertools.count():\n"
+        "    store.put(str(n), [sys.argv[2]], 'x' * 10000)\n"
+        "    print(n, flush=True)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "cache"), str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        for _ in range(20):
+            writer.stdout.readline()
+        writer.kill()
+    store = Store(tmp_path / "cache")
+    assert store.get(ask(file)) == "before"
+    assert store.get("10") == "x" * 10000
+    store.put(ask(file), [str(file)], "after")
+    assert store.get(ask(file)) == "after"

@@ -14,10 +14,11 @@ from tilefit._device_facts import facts_of
 from tilefit._errors import InputError, KernelError, TilefitError, WorkerError
 from tilefit._files import Question, plan_file, plan_folder
 from tilefit._kernel import Listing
-from tilefit._naming import pick, split_source
+from tilefit._naming import file_and_kernel, pick, split_source
+from tilefit._opener import Opener
 from tilefit._planner import Planner
 from tilefit._reader import Options, Progress, Reader, from_source, quiet, target_of, why_unread
-from tilefit._reading import Estimated, Kernels, Opener
+from tilefit._reading import Estimated, Kernels
 from tilefit._report import Report, Result
 from tilefit._session import Limits
 from tilefit._store import Store
@@ -125,7 +126,7 @@ def plan_opened(
         opener: Opens the file.
     """
     path, kernel = split_source(source)
-    shown = source.partition("::")[0]
+    shown, _ = file_and_kernel(source)
     if kernel is None:
         if len(cases) > 1 or options.ladder is not None:
             kernel = _only_kernel(path, devices, options, opener)
@@ -193,16 +194,12 @@ def _reader(
 def _listing(opened: Kernels, kernel: str, path: Path, device: Device) -> Listing:
     """Return the kernel that was named, also one that only the file's main makes."""
     listings = opened.load() if "#" not in kernel else ()
-    try:
-        return pick(listings, kernel, path)
-    except InputError as error:
-        if getattr(error, "near", ()):
-            raise
-        made = opened.run(facts_of(device)).kernels
-        found = next((item for item in made if item.name == kernel), None)
-        if found is None:
-            raise
-        return found
+    for item in listings:
+        if item.name == kernel:
+            return item
+    made = opened.run(facts_of(device)).kernels
+    known = {item.name: item for item in (*listings, *made)}
+    return pick(tuple(known.values()), kernel, path)
 
 
 def _only_kernel(path: Path, devices: tuple[Device, ...], options: Options, opener: Opener) -> str:

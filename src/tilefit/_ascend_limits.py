@@ -16,6 +16,8 @@ _NAMED = 3  # buffers that a sentence names
 _NEVER_SEEN = ("api-scratch",)  # conditions that no toolchain here reports
 
 _EITHER = "ub or l1"
+_NAME_IT = "allocate with a function that names it"
+_UNREAD = "not all that the kernel allocates could be read from its source"
 _OUTLOOKS = {Outlook.FITS: Status.FITS, Outlook.NEVER: Status.DOES_NOT_FIT}
 
 ACCEPTED = "the compiler accepts this; the chip has no such bytes"
@@ -78,8 +80,7 @@ def arena_check(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) 
         silent=accepted(use, limit.bytes),
     )
     if use.total_bytes is None:
-        reason = f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
-        return replace(check, status=Status.UNKNOWN, reason=reason)
+        return replace(check, status=Status.UNKNOWN, reason=_why_open(kernel, use.memory))
     needed = f"{use.memory} {use.total_bytes:,} B"
     if use.total_bytes > allowed and use.memory in READ_AS and open_buffers(kernel):
         found = next(c for c in _open(kernel, device, policy) if c.name == _EITHER)
@@ -102,6 +103,19 @@ def arena_check(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) 
     return check
 
 
+def _why_open(kernel: Kernel, memory: Memory) -> str:
+    """Say why the bytes of a memory are not known."""
+    shared = open_buffers(kernel) if memory in READ_AS else ()
+    others = [b for b in kernel.buffers if b.memory is Memory.UNDECIDED and b not in shared]
+    mine = [b for b in kernel.buffers if b.memory is memory]
+    compiled = any(a.evidence is Evidence.COMPILED for a in kernel.arenas)
+    if compiled or any(b.bytes is None for b in (*mine, *shared)):
+        return f"{memory} bytes depend on a size that is not set: --set NAME=VALUE"
+    if others:
+        return f"{memory} bytes depend on where {', '.join(b.name for b in others)} is: {_NAME_IT}"
+    return f"{memory} bytes are not known: {_UNREAD}"
+
+
 def ascend_checks(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
     """Yield what can be wrong with a kernel on Ascend beside the bytes of one memory.
 
@@ -110,6 +124,9 @@ def ascend_checks(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Ch
     for axis, blocks in zip("xyz", kernel.launch.grid, strict=False):
         if isinstance(blocks, int) and blocks <= 0:
             yield no_blocks(axis, blocks, None)
+    if kernel.dynamic_bytes is None and None not in [a.total_bytes for a in kernel.arenas]:
+        # no memory says that something is missing, so that all of them would fit
+        yield Check(name="unread", value=None, limit=None, status=Status.UNKNOWN, reason=_UNREAD)
     yield from _overlaps(kernel)
     yield from _open(kernel, device, policy)
 
@@ -137,7 +154,7 @@ def _open(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
             limit=None,
             status=Status.UNKNOWN,
             reason=f"the source alone does not say which memory holds {', '.join(others)}: "
-            "allocate with a function that names it",
+            f"{_NAME_IT}",
         )
     if shared:
         limits = {m: limit_of(kernel, m, device).bytes for m in READ_AS if device.has(m)}

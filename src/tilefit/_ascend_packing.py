@@ -8,7 +8,8 @@ The rules, memory by memory:
 
 * The cube reads and writes fractals, blocks of 16 rows by 32 B. A tile in L1, L0A or L0B has its
   rows padded to 16 and its columns to 32 B of elements, a transposed one the other way round; one
-  in L0C has both padded to 16. UB is not padded.
+  in L0C has both padded to 16. Block scales in L1 have their rows padded to 16 and their columns
+  to 2 B. UB is not padded.
 * A tile of several versions is an array of them. In UB each version starts at a multiple of 32 B.
 * Tiles that are never live together may share a slot, which has the size of its largest tile.
   Those that one pipelined loop touches are live together: its iterations overlap. The tile that is
@@ -34,6 +35,9 @@ FRACTAL_ROWS = 16
 
 FRACTAL_ROW_BYTES = 32
 """Bytes of one row of a fractal: its columns are this over the size of an element."""
+
+SCALES_ROW_BYTES = 2
+"""The same for block scales, which the cube reads in pairs of bytes."""
 
 VERSION_ALIGN_BYTES = 32
 """What each version of a tile in UB is aligned to."""
@@ -69,6 +73,7 @@ class Tile:
         versions: How many of them there are.
         transposed: Whether its columns are the rows of the product (M or N), not K.
         fractal: Whether the cube uses it; only such tiles are padded.
+        scales: Whether it holds the scales of a block-scaled operand.
         live: Stretch of the program in which its content matters, the end not included; None if
             that is unknown, which excludes every other tile.
         loops: Numbers of the pipelined loops that touch it.
@@ -81,6 +86,7 @@ class Tile:
     versions: int = 1
     transposed: bool = False
     fractal: bool = True
+    scales: bool = False
     live: tuple[int, int] | None = None
     loops: frozenset[int] = frozenset()
 
@@ -124,7 +130,8 @@ def padded_shape(tile: Tile) -> tuple[int, ...]:
     *outer, rows, columns = tile.shape
     across = FRACTAL_ROWS
     if tile.memory is not Memory.L0C:
-        across = FRACTAL_ROW_BYTES * 8 // tile.bits
+        row_bytes = SCALES_ROW_BYTES if tile.scales else FRACTAL_ROW_BYTES
+        across = max(1, row_bytes * 8 // tile.bits)
     grains = (across, FRACTAL_ROWS) if tile.transposed else (FRACTAL_ROWS, across)
     return (*outer, round_up(rows, grains[0]), round_up(columns, grains[1]))
 

@@ -118,11 +118,18 @@ class Child:
             label: What messages call the file.
             request: ``load`` or ``run``; see `tilefit.worker`.
         """
-        if self._executed:
-            with contextlib.suppress(WorkerError):  # it died since its last answer
-                self.ask({"op": "done"})
+        self.finish()
         self._executed, self.label = True, label
+        self._tail.forget()
         return self.ask(request)
+
+    def finish(self) -> None:
+        """End the fork of the file before; `alive` says afterwards whether the worker lives."""
+        if self._executed:
+            self._executed = False
+            with contextlib.suppress(WorkerError):
+                self.ask({"op": "done"})  # the fork answers
+                self.ask({"op": "done"})  # the worker does
 
     def close(self) -> None:
         """End the child and everything that it started."""
@@ -266,6 +273,10 @@ class _Tail:
         assert stream is not None
         while data := os.read(stream.fileno(), 1 << 16):
             self._kept = (self._kept + data)[-_TAIL_BYTES:]
+
+    def forget(self) -> None:
+        """Drop what was printed so far: it is another file's."""
+        self._kept = b""
 
     def last_line(self) -> str:
         """Return the last line that the child printed."""

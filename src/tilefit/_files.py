@@ -11,12 +11,20 @@ from typing import Any
 
 from tilefit._device import Device
 from tilefit._device_facts import facts_of
-from tilefit._errors import InputError, InterpreterError, KernelError, TilefitError, ToolchainError
+from tilefit._errors import (
+    InputError,
+    InterpreterError,
+    KernelError,
+    TilefitError,
+    ToolchainError,
+    UnknownNameError,
+)
 from tilefit._kept import python_files
 from tilefit._kernel import Listing
+from tilefit._opener import Opener
 from tilefit._planner import Planner
 from tilefit._reader import Options, Reader, from_source, target_of
-from tilefit._reading import Estimated, Kernels, Opener
+from tilefit._reading import Estimated, Kernels
 from tilefit._report import Failure, FileSeen, Report, Result
 from tilefit._verdict import Status
 from tilefit.frontends._protocol import Ran
@@ -54,8 +62,10 @@ def plan_file(path: Path, shown: str, question: Question, opener: Opener) -> Rep
         KernelError: The file raised before any kernel was seen.
         WorkerError: It crashed or hung before that.
     """
-    file = _File(path, shown, question, opener)
+    file = _File(path, shown, question, opener, alone=True)
     results, seen = file.plan()
+    if not seen.failures:
+        _refuse_unknown(question.params, file.names)
     if not results and file.broken is not None:
         raise file.broken
     if not seen.seen:
@@ -85,7 +95,7 @@ def plan_folder(
         step: Called with files done, files in all, and the last one.
 
     Raises:
-        InputError: There is no Python file.
+        InputError: There is no Python file, or no kernel has one of the parameters.
         ToolchainError: The toolchain is missing.
     """
     files = [Path(name) for name in python_files(str(folder))]
@@ -94,15 +104,22 @@ def plan_folder(
     mentioned = [path for path in files if _mentions(path)]
     step(0, len(mentioned), "")
     found = []
+    names: set[str] = set()
     with _Workers(openers, workers) as pool:
 
         def work(path: Path) -> tuple[list[Result], FileSeen]:
-            return _File(path, str(path), question, pool.opener()).plan()
+            file = _File(path, str(path), question, pool.opener())
+            try:
+                return file.plan()
+            finally:
+                names.update(file.names)
 
         futures = [pool.submit(work, path) for path in mentioned]
         for number, (path, future) in enumerate(zip(mentioned, futures, strict=True), 1):
             found.append(future.result())
             step(number, len(mentioned), str(path))
+    if not any(seen.failures for _, seen in found):  # who failed may have had it
+        _refuse_unknown(question.params, names)
     silent = [FileSeen(file=str(path)) for path in files if path not in set(mentioned)]
     return Report(
         tuple(result for results, _ in found for result in results),
@@ -145,6 +162,12 @@ class _Workers(ThreadPoolExecutor):
         self.shutdown()
 
 
+def _refuse_unknown(params: Mapping[str, Any], known: set[str]) -> None:
+    for name in params:
+        if known and name not in known:
+            raise UnknownNameError("parameter", name, sorted(known))
+
+
 def _mentions(path: Path) -> bool:
     try:
         return _MARK in path.read_bytes()
@@ -155,14 +178,26 @@ def _mentions(path: Path) -> bool:
 class _File:
     """One file, asked for all devices."""
 
-    def __init__(self, path: Path, shown: str, question: Question, opener: Opener) -> None:
+    def __init__(
+        self, path: Path, shown: str, question: Question, opener: Opener, *, alone: bool = False
+    ) -> None:
         self.path, self.shown, self.question, self.opener = path, shown, question, opener
+        self.alone = alone
+        self.names: set[str] = set()  # of the parameters that its kernels have
         self.results: list[Result] = []
         self.seen = FileSeen(file=shown)
         self.broken: TilefitError | None = None  # why the file as a whole could not be read
 
     def plan(self) -> tuple[list[Result], FileSeen]:
         """Return the results, and what became of every kernel."""
+        try:
+            with self.path.open("rb"):
+                pass
+        except OSError as error:
+            self.broken = InputError(f"cannot read {self.shown}: {error.strerror}")
+            for device in self.question.devices:
+                self._fails(None, device, f"cannot be read: {error.strerror}")
+            return self.results, self.seen
         for devices in _alike(self.question):
             try:
                 self._plan_on(devices)
@@ -222,9 +257,10 @@ class _File:
     def _params_of(self, ran: Ran) -> dict[str, dict[str, Any]]:
         """Return for each kernel those of the given parameters that it has."""
         given = self.question.params
-        if len(ran.kernels) == 1:
-            return {ran.kernels[0].name: dict(given)}  # a wrong name is refused with near misses
         known = {item.name: {p.name for p in item.parameters} for item in ran.kernels}
+        self.names.update(*known.values())
+        if self.alone and len(known) == 1:
+            return {name: dict(given) for name in known}  # its own refusal of a name says more
         return {
             name: {key: value for key, value in given.items() if key in names}
             for name, names in known.items()

@@ -11,10 +11,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from contextlib import suppress
 
 from tilefit._store import Store, clock, current_folder, digest, own_code, steering
+
+TYPE_CHECKING = False  # importing typing costs 2 ms at every start
+if TYPE_CHECKING:
+    from typing import Any
 
 _LEFT_OUT = frozenset({"__pycache__", "node_modules", "site-packages", "build", "dist"})
 _COLOURS = ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
@@ -64,8 +67,16 @@ def usable(devices: Sequence[str], output: str | None, terminal: bool) -> bool:
         terminal: Whether standard output is a terminal.
     """
     words = ",".join(devices).casefold()
+    if not devices:  # then the configured targets, which may be files, or what is attached
+        words = "".join(map(_text, _configurations())) or "attached"
     coloured = terminal or any(os.environ.get(name) for name in _COLOURS)
     return output is None and not coloured and ".toml" not in words and "attached" not in words
+
+
+def _text(file: str) -> str:
+    with suppress(OSError), open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123
+        return opened.read().casefold()
+    return "attached"
 
 
 def python_files(folder: str) -> list[str]:
@@ -94,16 +105,20 @@ def _is_the_authors(folder: os.DirEntry[str]) -> bool:
 
 def _is_special(entry: os.DirEntry[str]) -> bool:
     """Say whether it is a pipe, a device or a link to a folder: reading it may never end."""
-    if entry.is_file(follow_symlinks=False):
+    try:
+        return not entry.is_file() and os.path.exists(entry.path)  # noqa: PTH110
+    except OSError:  # a link to itself: it is asked about, and its failure has a reason
         return False
-    return not entry.is_file() and os.path.exists(entry.path)  # noqa: PTH110
 
 
 def _configurations() -> list[str]:
     """Return the files that can hold the user's configuration."""
-    try:
-        here = Path.cwd()
-    except FileNotFoundError:  # the current folder was removed
-        return []
-    files = (folder / "pyproject.toml" for folder in (here, *here.parents))
-    return [str(file) for file in files if file.is_file()]
+    folder = current_folder()
+    found: list[str] = []
+    while folder:
+        file = os.path.join(folder, "pyproject.toml")  # noqa: PTH118
+        if os.path.isfile(file):  # noqa: PTH113
+            found.append(file)
+        above = os.path.dirname(folder)  # noqa: PTH120
+        folder = above if above != folder else ""
+    return found

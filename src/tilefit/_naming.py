@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,7 @@ def split_source(text: str) -> tuple[Path, str | None]:
     Raises:
         InputError: Missing, no Python file, or a syntax error; the message names the line.
     """
-    name, _, kernel = text.partition("::")
+    name, kernel = file_and_kernel(text)
     if not name:
         raise InputError(f"{text!r} names no file: write it as in gemm.py::matmul")
     path = Path(name)
@@ -40,7 +41,15 @@ def split_source(text: str) -> tuple[Path, str | None]:
         raise InputError(f"cannot read {name[:200]}: {error.strerror}") from None
     except (ValueError, MemoryError, RecursionError) as error:
         raise InputError(f"cannot parse {name}: {str(error) or 'too deeply nested'}") from None
-    return path, kernel or None
+    return path, kernel
+
+
+def file_and_kernel(text: str) -> tuple[str, str | None]:
+    """Split ``file.py::kernel``; the name of a file that is there may hold ``::`` itself."""
+    name, mark, kernel = text.rpartition("::")
+    if not mark or os.path.isfile(text):  # noqa: PTH113  # a Path raises where the name is no name
+        return text, None
+    return name, kernel or None
 
 
 def pick(listings: Sequence[Listing], kernel: str | None, path: Path) -> Listing:

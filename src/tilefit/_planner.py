@@ -20,7 +20,7 @@ from tilefit._reader import Options, Reader, target_of, why_unread
 from tilefit._report import Result, Rung, Stages, Tried
 from tilefit._residency import residency, rounds, worst_residency
 from tilefit._rows import account, packing_differs
-from tilefit._stages import largest_stages, stage_parameter
+from tilefit._stages import largest_stages, stage_parameter, versions_of
 from tilefit._suggest import cuts_of, tried_edits
 from tilefit._verdict import Status, Verdict, judge
 
@@ -70,7 +70,10 @@ class Planner:
         def read(
             params: Mapping[str, Any], configs: Mapping[str, Any] | None = None
         ) -> tuple[Kernel, ...]:
-            return self.reader(params, target, configs)
+            try:
+                return self.reader(params, target, configs)
+            except RefusedError as refusal:
+                raise RefusedError(_why_refused(refusal, device)) from refusal
 
         rungs = tuple(
             replace(rung, residency=worst_residency(rung.outcome.kernels, device))
@@ -79,9 +82,9 @@ class Planner:
         try:
             kernels = read(self.params)
         except RefusedError as refusal:
-            reason = _why_refused(refusal, device)
+            reason = str(refusal)
             # Ascend's compiler refuses for want of memory: a smaller tile is what helps
-            wanted = device.vendor == "ascend"
+            wanted = plain_refusal(str(refusal.__cause__), device) is not None
             tried = self._tried(read, judged, device, misses=wanted) if wanted else ()
             reason += self._reuse(read, tried, device)
             result = self._without_kernel(Status.CANNOT_LOWER, reason, device, target, rungs)
@@ -201,7 +204,7 @@ class Planner:
         if verdict.status is Status.DOES_NOT_FIT:
             command, compiled = self._next_command(device, stages, tried)
         return Result(
-            file=self.source.partition("::")[0],
+            file=self.source.rpartition("::")[0],
             kernel=kernel.name,
             params=kernel.params,
             device=device.name,
@@ -216,7 +219,7 @@ class Planner:
             uses=uses,
             memories=verdict.memories,
             limits=verdict.limits,
-            stages=stages,
+            stages=replace(stages, versions=versions_of(kernel)) if stages.versions else stages,
             evidence=weakest([use.evidence for use in uses] or [read_only]),
             rows=account(kernel) or (),
             packing_note=packing_differs(kernel),
@@ -240,7 +243,7 @@ class Planner:
     ) -> Result:
         parameter, current = self._stage_parameter()
         return Result(
-            file=self.source.partition("::")[0],
+            file=self.source.rpartition("::")[0],
             kernel=self.listing.name,
             params=tuple(self._own_params().items()),
             device=device.name,
@@ -273,16 +276,18 @@ class Planner:
         changed = dict(self.params)
         fitting = [t.edit for t in tried if t.outcome.status is Status.FITS]
         settable = next((edit for edit in fitting if not edit.pass_configs), None)
-        if settable is not None:
+        if stages.largest is not None and not any(
+            stages.parameter in dict(e.params) for e in fitting
+        ):
+            changed[str(stages.parameter)] = stages.largest  # it keeps the tile
+        elif settable is not None:
             changed.update(settable.params)
-        elif stages.largest is not None and stages.parameter is not None:
-            changed[stages.parameter] = stages.largest
         words = ["tilefit", "plan", self.source, "-d", device.name]
         for name, value in changed.items():
             words += ["--set", f"{name}={value}"]
         if self.options.estimate:
             words.append("--estimate")
         compiled = changed != dict(self.params)
-        if not compiled:
-            words.append("--list")
+        if not compiled and self.options.suggest is not False:
+            words.append("--list")  # else the command itself tries edits
         return shlex.join(words), compiled

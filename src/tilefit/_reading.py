@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol
 
-from tilefit._errors import KernelError, RefusedError, TilefitError, WorkerError
+from tilefit._errors import KernelError, RefusedError, TilefitError
 from tilefit._kernel import Kernel, Listing
 from tilefit._session import Child, Limits, Session
 from tilefit._store import Store, clock, question_of
@@ -262,71 +259,3 @@ class Estimated:
         return self._file.read(
             kernel, params, target, pass_configs=pass_configs, want_build=want_build
         )
-
-
-class Opener(AbstractContextManager["Opener"]):
-    """Opens files one after another, with one child at most, started when it is needed."""
-
-    def __init__(
-        self,
-        *,
-        limits: Limits | None = None,
-        python: str = sys.executable,
-        store: Store | None = None,
-        started: Callable[[], None] | None = None,
-    ) -> None:
-        """Prepare to open files.
-
-        Args:
-            limits: What user code may use.
-            python: Interpreter that has the toolchain.
-            store: Where answers are kept; None asks the child every time.
-            started: Called before a child starts.
-        """
-        self._limits, self._python, self._store = limits, python, store
-        self._started = started
-        self._child: Child | None = None
-        self._last: Stored | None = None
-        self._lock = threading.Lock()
-        self._stopped = False
-
-    def compiled(self, path: Path) -> Stored:
-        """Return a file whose kernels its toolchain compiles."""
-        self._last = Stored(
-            path, store=self._store, child=self._living, python=self._python, limits=self._limits
-        )
-        return self._last
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """What the file that was opened last depends on, as far as it was executed."""
-        return self._last.files if self._last is not None else ()
-
-    def stop(self) -> None:
-        """From another thread: end the child at once, and start no other."""
-        with self._lock:
-            self._stopped = True
-            if self._child is not None:
-                self._child.stop()
-
-    def _living(self) -> Child:
-        with self._lock:
-            if self._stopped:
-                raise WorkerError("stopped")
-            if self._child is not None and not self._child.alive:
-                self._child.close()
-                self._child = None
-            if self._child is None:
-                if self._started is not None:
-                    self._started()
-                self._child = Child(python=self._python, limits=self._limits)
-            return self._child
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if self._child is not None:
-            self._child.close()

@@ -24,6 +24,8 @@ REASONS = {
     "scheduled": "the scheduler took every version that num_stages allows",
     "fewer-suffice": "the scheduler took fewer versions than num_stages: more would not start an "
     "iteration sooner",
+    "fewer-taken": "the scheduler took fewer versions than num_stages; whether for want of room "
+    "could not be asked",
     "no-room": "the scheduler took fewer versions than it wanted: more do not fit the memory, as "
     "it counts it",
     "outlives-iteration": "what it holds outlives an iteration of the pipelined loop: it cannot "

@@ -103,7 +103,8 @@ class Rounds:
     Attributes:
         rounds: The number; None with `reason`.
         blocks: Blocks of the grid; None if that is symbolic.
-        cores: Cores that take one block each; None if only the architecture was named.
+        cores: Cores that take one block each; None if only the architecture was named, or if
+            the source does not say which ones.
         core: What they are: AIC for blocks that use the cube, AIV for others.
         reason: Why `rounds` is None, with what would tell.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from tilefit._device import Device, products_of
@@ -9,6 +10,7 @@ from tilefit._kernel import Kernel
 from tilefit._memory import STAGING, Evidence, Memory
 from tilefit._occupancy import occupancy
 from tilefit._plan import place
+from tilefit._readings import open_buffers
 from tilefit._report import Residency, Rounds
 
 _CUBE = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
@@ -65,14 +67,35 @@ def rounds(kernel: Kernel, device: Device) -> Rounds | None:
     """Return in how many rounds the cores of an Ascend chip run a grid, each core a block a round.
 
     A block that uses the cube takes an AIC (with its two AIV), one that does not takes an AIV.
+    Where the source leaves that open, both are counted.
 
     Returns:
         None on other devices.
     """
     if device.vendor != "ascend":
         return None
+    cube = uses_cube(kernel)
+    if cube is not None:
+        return _rounds(kernel, device, cube=cube)
+    vector, mixed = _rounds(kernel, device, cube=False), _rounds(kernel, device, cube=True)
+    if vector.core == mixed.core:
+        return vector
+    if vector.rounds is None or mixed.rounds is None:
+        return replace(vector, core=f"{vector.core} or {mixed.core}", cores=None)
+    words = f"{vector.rounds:,} on {vector.cores} AIV, {mixed.rounds:,} on {mixed.cores} AIC"
+    same = vector.rounds == mixed.rounds
+    return Rounds(
+        rounds=vector.rounds if same else None,
+        blocks=vector.blocks,
+        cores=None,
+        core=f"{vector.core} or {mixed.core}",
+        reason=None if same else f"{words}: the source does not say which cores a block takes",
+    )
+
+
+def _rounds(kernel: Kernel, device: Device, *, cube: bool) -> Rounds:
     counts = dict(device.cores)
-    core = "AIC" if uses_cube(kernel) else "AIV"
+    core = "AIC" if cube else "AIV"
     if core not in counts and _ANY_CORE in counts:
         core = _ANY_CORE
     cores = counts.get(core)
@@ -97,8 +120,11 @@ def rounds(kernel: Kernel, device: Device) -> Rounds | None:
     )
 
 
-def uses_cube(kernel: Kernel) -> bool:
-    """Say whether a block of a kernel occupies a cube core."""
+def uses_cube(kernel: Kernel) -> bool | None:
+    """Say whether a block of a kernel occupies a cube core; None if its source does not say."""
     if kernel.cores is not None:
         return kernel.cores != "vector"
-    return kernel.gemms > 0 or any(buffer.memory in _CUBE for buffer in kernel.buffers)
+    if kernel.gemms > 0 or any(buffer.memory in _CUBE for buffer in kernel.buffers):
+        return True
+    placed = kernel.dynamic_bytes is not None and not open_buffers(kernel)
+    return False if placed and any(b.memory is Memory.UB for b in kernel.buffers) else None

@@ -90,12 +90,18 @@ def _on_ascend(kernels: tuple[Kernel, ...], parameter: str | None, current: Any)
         reason="the scheduler takes fewer versions instead of failing, so no count is the largest"
         if compiled
         else "the source alone does not say how many versions are kept",
-        versions=tuple(
-            Versions(buffer=buffer.name, asked=buffer.stages, chosen=buffer.copies)
-            for kernel in kernels
-            for buffer in kernel.buffers
-            if buffer.stages is not None and compiled
-        ),
+        versions=tuple(found for kernel in kernels for found in versions_of(kernel)),
+    )
+
+
+def versions_of(kernel: Kernel) -> tuple[Versions, ...]:
+    """Return how many versions an Ascend scheduler chose of each buffer that it could multiply."""
+    if not on_ascend(kernel) or kernel.toolchain == "source":
+        return ()
+    return tuple(
+        Versions(buffer=buffer.name, asked=buffer.stages, chosen=buffer.copies)
+        for buffer in kernel.buffers
+        if buffer.stages is not None
     )
 
 

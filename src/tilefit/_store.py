@@ -18,13 +18,17 @@ import hashlib
 import json
 import os
 import sqlite3
+import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False  # typing and pathlib cost 5 ms, at a start of which each is a good part
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
 
 _SCHEMA = 3
 _STEERING = ("TL_", "TILELANG_", "TRITON_", "TVM_", "CUDA_", "ASCEND_", "ROCM_", "PYTHON")
@@ -38,7 +42,8 @@ class Store:
     """The cache of readings; every trouble with its file makes it empty, never an error."""
 
     def __init__(self, folder: Path | None = None, *, most_bytes: int = MOST_BYTES) -> None:
-        self.path = (folder or default_folder()) / f"readings-{_SCHEMA}.sqlite"
+        self._folder = str(folder or default_folder())
+        self._file = os.path.join(self._folder, f"readings-{_SCHEMA}.sqlite")  # noqa: PTH118
         self.most_bytes = most_bytes
         self.used: set[str] = set()  # files that answers of this run rest on
         self.absent: set[str] = set()  # files that they rest on not being there
@@ -46,11 +51,18 @@ class Store:
         self._lock = threading.Lock()
         self._connection = self._open()
 
+    @property
+    def path(self) -> Path:
+        """The file."""
+        from pathlib import Path
+
+        return Path(self._file)
+
     def get(self, question: str) -> Any | None:
         """Return the answer to a question; None if there is none that still holds."""
         if self._connection is None:
             return None
-        with suppress(sqlite3.Error, ValueError, KeyError, TypeError):
+        with suppress(ValueError, KeyError, TypeError), self._healed():
             with self._lock:
                 row = self._connection.execute(
                     "SELECT depends, answer, digest FROM reading WHERE question = ?", (question,)
@@ -97,7 +109,7 @@ class Store:
         self.absent.update(absent)
         depends, text = json.dumps([known, list(absent)]), json.dumps(answer)
         row = (question, depends, text, digest(depends + text), time.time(), len(depends + text))
-        with suppress(sqlite3.Error), self._lock:
+        with self._healed(), self._lock:
             with self._connection:
                 self._connection.execute("INSERT OR REPLACE INTO reading VALUES (?,?,?,?,?,?)", row)
             self._prune()
@@ -110,9 +122,9 @@ class Store:
     def _open(self) -> sqlite3.Connection | None:
         for _ in range(2):
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                os.makedirs(self._folder, exist_ok=True)  # noqa: PTH103
                 connection = sqlite3.connect(
-                    self.path, timeout=_WAIT_SECONDS, check_same_thread=False
+                    self._file, timeout=_WAIT_SECONDS, check_same_thread=False
                 )
                 connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=NORMAL")
@@ -125,13 +137,27 @@ class Store:
             except sqlite3.OperationalError:
                 return None  # locked for long, or a folder that cannot be written
             except sqlite3.DatabaseError:
-                # not a database any more: start over
-                for suffix in ("", "-wal", "-shm"):
-                    with suppress(OSError):
-                        Path(f"{self.path}{suffix}").unlink()
+                self._remove()  # not a database any more: start over
             except OSError:
                 return None
         return None
+
+    @contextmanager
+    def _healed(self) -> Iterator[None]:
+        """Bear every trouble with the file; one that is damaged inside is begun anew."""
+        try:
+            yield
+        except (sqlite3.OperationalError, sqlite3.ProgrammingError):
+            return  # locked, or a full disk; or closed
+        except sqlite3.DatabaseError:
+            with self._lock:
+                self._remove()
+                self._connection = self._open()
+
+    def _remove(self) -> None:
+        for name in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                os.unlink(f"{self._file}{name}")  # noqa: PTH108
 
     def _prune(self) -> None:
         """Drop the oldest rows while there are too many bytes."""
@@ -162,7 +188,8 @@ def _hash(path: str) -> str | None:
     try:
         if os.path.isdir(path):  # noqa: PTH112
             return str(os.stat(path).st_mtime_ns)  # noqa: PTH116
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        with open(path, "rb") as file:  # noqa: PTH123
+            return hashlib.sha256(file.read()).hexdigest()
     except OSError:
         return None
 
@@ -235,11 +262,15 @@ def clock() -> int:
     return time.clock_gettime_ns(getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME))
 
 
-def default_folder() -> Path:
+def default_folder() -> str:
     """Return the user's cache folder for tilefit."""
-    from platformdirs import user_cache_path
+    system: str = sys.platform
+    if system == "linux":  # as platformdirs says, whose import takes longer than the answer
+        given = os.environ.get("XDG_CACHE_HOME", "").strip()
+        return os.path.join(given or os.path.expanduser("~/.cache"), "tilefit")  # noqa: PTH111, PTH118
+    from platformdirs import user_cache_dir
 
-    return user_cache_path("tilefit")
+    return user_cache_dir("tilefit")
 
 
 def steering() -> list[tuple[str, str]]:
@@ -251,7 +282,7 @@ def steering() -> list[tuple[str, str]]:
 def own_code() -> str:
     """Return what identifies tilefit itself: size and time of its modules and its data."""
     stamps = []
-    for parent, folders, names in os.walk(Path(__file__).parent):
+    for parent, folders, names in os.walk(os.path.dirname(__file__)):  # noqa: PTH120
         folders[:] = [name for name in folders if name != "__pycache__"]
         found = ((name, os.stat(os.path.join(parent, name))) for name in sorted(names))  # noqa: PTH116, PTH118
         stamps += [(name, status.st_size, status.st_mtime_ns) for name, status in found]

@@ -10,7 +10,7 @@ from tilefit._checks import Check, Policy, Status, fullest, no_blocks, worst
 from tilefit._device import Device
 from tilefit._kernel import Dim, Kernel
 from tilefit._memory import STAGING
-from tilefit._plan import MemoryUse, on_ascend
+from tilefit._plan import ASCEND_OWNERS, MemoryUse, on_ascend
 from tilefit._units import round_up
 
 __all__ = ["Check", "Policy", "Status", "Verdict", "fullest", "judge", "worst"]
@@ -251,7 +251,11 @@ def _vanished(kernel: Kernel) -> str | None:
 
     An empty loop alone proves nothing: a loop over the rest of an even division is empty too.
     """
-    removed = {buffer.name for buffer in kernel.buffers if buffer.copies == 0}
+    removed = {
+        buffer.name
+        for buffer in kernel.buffers
+        if buffer.copies == 0 or (buffer.memory in ASCEND_OWNERS and buffer.bytes == 0)
+    }
     for loop in kernel.loops:
         gone = [name for name in loop.buffers if name in removed]
         if isinstance(loop.extent, int) and loop.extent <= 0 and gone:

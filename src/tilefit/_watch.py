@@ -11,11 +11,15 @@ from typing import Any
 from tilefit._analyze import opener_for, plan_opened
 from tilefit._device import Device
 from tilefit._errors import TilefitError
+from tilefit._naming import file_and_kernel
 from tilefit._reader import Options
 from tilefit._report import Report
 from tilefit._session import Limits
+from tilefit._store import clock
 
 _LOOK_SECONDS = 0.05
+_CTIME = 1  # of a stamp
+_Stamps = dict[str, tuple[int, ...] | None]
 
 
 def watch(
@@ -45,19 +49,23 @@ def watch(
         say: Prints a line beside the answers.
         times: How many answers to give; None for no end.
     """
-    path = source.partition("::")[0]
+    path, _ = file_and_kernel(source)
     files: set[str] = {path}
     with opener_for(replace(options, cache=False), limits=limits, python=python) as opener:
         try:
             while True:
-                begun, before = time.perf_counter(), _stamps(files)
+                begun, since, before = time.perf_counter(), clock(), _stamps(files)
                 try:
                     show(plan_opened(source, devices, cases, options, opener))
                 except TilefitError as error:
                     say(f"tilefit: {error}")
-                files = {path, *opener.files}
+                    files |= {path, *opener.files}  # the repair may be in any of them
+                else:
+                    files = {path, *opener.files}
                 # what was saved while it was read counts as an edit too
-                known = {**_stamps(files), **{f: s for f, s in before.items() if f in files}}
+                known = _unless_later(since, _stamps(files)) | {
+                    file: stamp for file, stamp in before.items() if file in files
+                }
                 times = None if times is None else times - 1
                 if times == 0:
                     return
@@ -68,13 +76,21 @@ def watch(
             return
 
 
-def _stamps(paths: Iterable[str]) -> dict[str, tuple[int, int, int] | None]:
+def _stamps(paths: Iterable[str]) -> _Stamps:
     """Return for each file what a save changes; None if it is gone for a moment."""
-    found: dict[str, tuple[int, int, int] | None] = {}
+    found: _Stamps = {}
     for path in paths:
         try:
             status = os.stat(path)  # noqa: PTH116
-            found[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
+            found[path] = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
         except OSError:
             found[path] = None
     return found
+
+
+def _unless_later(since: int, stamps: _Stamps) -> _Stamps:
+    """Return the stamps; that of a file which changed after a time as one that it never has."""
+    return {
+        file: () if stamp and stamp[_CTIME] > since and os.path.isfile(file) else stamp  # noqa: PTH113
+        for file, stamp in stamps.items()
+    }

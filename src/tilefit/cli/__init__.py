@@ -8,13 +8,20 @@ code.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from argparse import HelpFormatter
 from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 
 from tilefit._errors import TilefitError, UnknownNameError
 from tilefit.cli._parser import OneLineParser
+
+TYPE_CHECKING = False  # importing typing costs 2 ms at every start
+if TYPE_CHECKING:
+    from typing import Any
 
 COMMANDS = {
     "plan": "does this kernel fit? memory map, launch limits, verdict, stages",
@@ -34,7 +41,8 @@ tilefit: does this tile, with this many stages, fit this chip?
   tilefit footprint --tile 128 256 --dtype float32 --copies 2 -d ascend-910b1 --memory ub
   tilefit devices h100
 
-Commands: {commands}. `tilefit COMMAND --help` explains one.
+Commands: {commands}.
+`tilefit COMMAND --help` explains one.
 """
 
 
@@ -43,6 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     if "_ARGCOMPLETE" in os.environ:
         _complete()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 shows a ? for the rest
+            stream.reconfigure(errors="replace")
     try:
         return _dispatch(args)
     except TilefitError as error:
@@ -52,6 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # the reader of our output went away (`tilefit ... | head`): not our failure
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.stderr.write(f"tilefit: cannot write the answer: {error.strerror}\n")
+        return 2
     except KeyboardInterrupt:
         sys.stderr.write("tilefit: interrupted\n")
         return 130
@@ -78,12 +95,18 @@ def _dispatch(args: list[str]) -> int:
 
 
 def _parser(name: str, *, help_wanted: bool) -> OneLineParser:
-    parser = OneLineParser(prog=f"tilefit {name}", description=COMMANDS[name], allow_abbrev=False)
+    # argparse makes a formatter for each argument; one that asks for the width imports shutil
+    formatter: Any = partial(HelpFormatter, width=80)
     if help_wanted:
         from rich_argparse import RawDescriptionRichHelpFormatter
 
-        parser.formatter_class = RawDescriptionRichHelpFormatter
-    return parser
+        formatter = RawDescriptionRichHelpFormatter
+    return OneLineParser(
+        prog=f"tilefit {name}",
+        description=COMMANDS[name],
+        allow_abbrev=False,
+        formatter_class=formatter,
+    )
 
 
 def _complete() -> None:

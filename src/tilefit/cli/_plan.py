@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import os
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from tilefit._errors import InputError
 from tilefit.cli._parser import positive, size
 
+TYPE_CHECKING = False  # typing, pathlib and ast cost 6 ms; a kept answer needs none of them
 if TYPE_CHECKING:
+    from typing import Any
+
     from tilefit._report import Report
     from tilefit._store import Store
 
@@ -111,6 +111,7 @@ def run(args: argparse.Namespace) -> int:
     if _is_folder(args.source):
         return _folder(args)
     from dataclasses import replace
+    from pathlib import Path
 
     from tilefit import _analyze
     from tilefit._config import resolve
@@ -120,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     from tilefit._shapes import read_shapes
 
     limits = Limits(seconds=args.timeout, memory_bytes=args.memory_limit)
-    params = dict(setting(text) for text in args.set)
+    params = settings(args.set)
     output_format = _format(args)
     _refuse_combinations(args)
     if args.list:
@@ -152,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
         cases = [{**params, **shape} for shape in shapes] or [params]
         watch(
             *(args.source, devices, cases, options, limits, args.python),
-            lambda report: _print(report, output_format, args.output),
+            lambda report: _print(report, output_format, args.output, flush=True),
             lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
         )
         return 0
@@ -207,7 +208,7 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
         return _analyze.plan_below(
             args.source,
             devices,
-            dict(setting(text) for text in args.set),
+            settings(args.set),
             limits=Limits(seconds=args.timeout, memory_bytes=args.memory_limit),
             python=args.python,
             options=_analyze.Options(estimate=args.estimate, cache=store is not None),
@@ -218,30 +219,31 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
 
 
 def _is_folder(source: str) -> bool:
-    try:
-        return bool(source) and Path(source).is_dir()
-    except OSError:  # such as a name that is too long
-        return False
+    return bool(source) and os.path.isdir(source)  # noqa: PTH112
 
 
 def _refuse_combinations(args: argparse.Namespace) -> None:
     """Refuse what cannot be meant together."""
     if args.estimate and args.assemble:
         raise InputError("--estimate compiles nothing, so there is nothing to --assemble")
+    if args.list and args.watch:
+        raise InputError("--list and --watch contradict each other: give one")
     if not _is_folder(args.source):
         return
-    for flag in ("list", "watch", "ladder", "shapes", "assemble"):
+    for flag in ("list", "watch", "ladder", "shapes", "assemble", "suggest"):
         if getattr(args, flag):
             raise InputError(f"--{flag} is about one file: {args.source} is a folder")
 
 
 def _format(args: argparse.Namespace) -> str:
     """Return the format that was asked for, or that the output file's suffix names."""
+    if args.json and args.format not in (None, "json"):
+        raise InputError(f"--json and --format {args.format} contradict each other: give one")
     if args.json:
         return "json"
     if args.format:
         return str(args.format)
-    suffix = Path(args.output).suffix.lstrip(".").casefold() if args.output else ""
+    suffix = os.path.splitext(args.output)[1].lstrip(".").casefold() if args.output else ""  # noqa: PTH122
     known = {"json": "json", "csv": "csv", "md": "md", "txt": "text", "": "text"}
     if suffix not in known:
         raise InputError(
@@ -251,7 +253,7 @@ def _format(args: argparse.Namespace) -> str:
     return known[suffix]
 
 
-def _print(report: Report, output_format: str, output: str | None) -> None:
+def _print(report: Report, output_format: str, output: str | None, *, flush: bool = False) -> None:
     """Print the report, or write it to a file."""
     if output_format == "text" and output is None:
         from rich.console import Console
@@ -263,9 +265,12 @@ def _print(report: Report, output_format: str, output: str | None) -> None:
     text = _rendered(report, output_format) + "\n"
     if output is None:
         sys.stdout.write(text)
+        if flush:
+            sys.stdout.flush()
         return
     try:
-        Path(output).write_text(text, encoding="utf-8")
+        with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(text)
     except OSError as error:
         raise InputError(f"cannot write {output}: {error.strerror}") from None
 
@@ -295,6 +300,17 @@ def _gates(args: argparse.Namespace) -> bool:
     return words.isdisjoint(("all", "huawei", *VENDORS))
 
 
+def settings(texts: list[str]) -> dict[str, Any]:
+    """Parse every ``NAME=VALUE``; a name that is given twice is refused."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, value = setting(text)
+        if name in found:
+            raise InputError(f"--set {name} is given twice: {found[name]!r} and {value!r}")
+        found[name] = value
+    return found
+
+
 def setting(text: str) -> tuple[str, Any]:
     """Parse one ``NAME=VALUE``."""
     name, equals, value = text.partition("=")
@@ -305,6 +321,8 @@ def setting(text: str) -> tuple[str, Any]:
 
 def parse_value(text: str) -> Any:
     """Return a Python literal, else the canonical name of a dtype, else the text itself."""
+    import ast
+
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -319,9 +337,10 @@ def parse_value(text: str) -> Any:
 
 def _print_listing(args: argparse.Namespace, listings: Any) -> None:
     if args.json:
+        from tilefit._naming import file_and_kernel
         from tilefit.render import _json
 
-        sys.stdout.write(_json.render_listing(args.source.partition("::")[0], listings) + "\n")
+        sys.stdout.write(_json.render_listing(file_and_kernel(args.source)[0], listings) + "\n")
         return
     from tilefit._naming import signature
 

@@ -8,12 +8,13 @@ of his own there, both mean the same bytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from tilefit._kernel import Buffer
 from tilefit._memory import Memory, Owner
-from tilefit.frontends._ascend_ir import block_names
+from tilefit.frontends._ascend_ir import Key, block_names
 from tilefit.frontends._ascend_steps import VECTOR_REGIONS, Steps
 from tilefit.frontends._tilelang_declared import visit
 
@@ -88,15 +89,26 @@ def gemms_of_l1(function: Any) -> tuple[Gemm, ...]:
     return tuple(found)
 
 
-def slot_buffers(gemms: tuple[Gemm, ...], steps: Steps) -> list[Buffer]:
-    """Return the L0A and L0B slots that multiplications from L1 use, equal ones once."""
+def slot_buffers(
+    gemms: tuple[Gemm, ...], own: Iterable[tuple[Buffer, Key]], steps: Steps
+) -> list[Buffer]:
+    """Return the L0A and L0B slots that multiplications from L1 use, equal ones once.
+
+    Args:
+        gemms: The multiplications of a device function.
+        own: Its author's buffers: those of another one may have the same names.
+        steps: The statements of all device functions.
+    """
+    keys: dict[str, Key | None] = {}
+    for buffer, key in own:
+        keys[buffer.name] = None if buffer.name in keys else key
     found: dict[tuple[Any, ...], Buffer] = {}
     for gemm in gemms:
-        live = steps.multiplication(gemm.a, gemm.b)
+        live = steps.multiplication(gemm.a, gemm.b, keys.get(gemm.a))
         for memory, operand, rows in _operands(gemm):
-            key = (memory, operand, rows, gemm.depth, gemm.slots, gemm.dtype)
-            known = found.get(key)
-            found[key] = Buffer(
+            kind = (memory, operand, rows, gemm.depth, gemm.slots, gemm.dtype)
+            known = found.get(kind)
+            found[kind] = Buffer(
                 name=f"slots for {operand}",
                 scope=f"shared.{memory}",
                 memory=memory,
@@ -126,15 +138,18 @@ def _both(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[i
     return min(one[0], other[0]), max(one[1], other[1])
 
 
-def overlaps_of(buffers: list[Buffer], gemms: tuple[Gemm, ...], steps: Steps) -> tuple[str, ...]:
+def overlaps_of(
+    buffers: Iterable[tuple[Buffer, Key]], gemms: tuple[Gemm, ...], steps: Steps
+) -> tuple[str, ...]:
     """Say which L0A and L0B buffers of the author's a multiplication from L1 writes over."""
     lines: dict[str, None] = {}
-    for own in buffers:
+    for own, key in buffers:
+        overlapping = (own.copies or 1) > 1
         for gemm in gemms:
             for memory, _, rows in _operands(gemm):
                 if own.memory is not memory or not _hit(own, gemm.bytes(rows)):
                     continue
-                if _live_at_once(own, steps.multiplication(gemm.a, gemm.b)):
+                if steps.multiplied_while_live(key, gemm.a, gemm.b, overlapping=overlapping):
                     line = (
                         f"T.gemm of {gemm.a} and {gemm.b} writes bytes 0 to {gemm.bytes(rows):,} "
                         f"of {memory.upper()} while {own.name} is live at {own.offset:,}"
@@ -145,12 +160,6 @@ def overlaps_of(buffers: list[Buffer], gemms: tuple[Gemm, ...], steps: Steps) ->
 
 def _hit(own: Buffer, end: int) -> bool:
     return own.offset is not None and bool(own.bytes) and own.offset < end
-
-
-def _live_at_once(own: Buffer, span: tuple[int, int] | None) -> bool:
-    if own.live is None or span is None:
-        return False
-    return own.live[0] < span[1] and span[0] < own.live[1]
 
 
 def workspace_regions(function: Any) -> dict[Any, int]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tilefit.frontends._tilelang_declared import declared_buffers, dim, nbytes, visit
+from tilefit.frontends._tilelang_declared import Sizes, declared_buffers, dim, nbytes, visit
 from tilefit.frontends._tilelang_ir import Capture, function_named
 
 SCHEDULE_PASS = "tl.AutoSchedule"
@@ -72,11 +72,16 @@ def allocated(module: Any) -> list[Any]:
     return [buffer for body in bodies(module) for buffer in declared_buffers(body)]
 
 
-def scheduled_shapes(module: Any) -> dict[Key, tuple[int | str, ...]]:
-    """Return the shape of one version of each buffer that the scheduler saw, by key."""
+def scheduled_shapes(module: Any, sizes: Sizes) -> dict[Key, tuple[int | str, ...]]:
+    """Return the shape of one version of each buffer that the scheduler saw, by key.
+
+    Args:
+        module: The module behind the scheduler.
+        sizes: Values for sizes that are open until run time.
+    """
     buffers = allocated(module)
     keys = keyed(buffers)
-    return {keys[b.data]: tuple(dim(d) for d in b.shape) for b in buffers}
+    return {keys[b.data]: tuple(dim(d, sizes) for d in b.shape) for b in buffers}
 
 
 def noted(body: Any, name: str) -> list[Any]:
@@ -140,9 +145,9 @@ class Allocation:
     offset: int | None
 
 
-def allocations(before: Any, after: Any) -> list[Allocation]:
+def allocations(before: Any, after: Any, sizes: Sizes) -> list[Allocation]:
     """Return every on-chip allocation of a device function, in order."""
-    offsets = _offsets(before, after)
+    offsets = _offsets(before, after, sizes)
     kept = {buffer.data for buffer in _alloc_buffers(after)}
     return [
         Allocation(
@@ -150,19 +155,19 @@ def allocations(before: Any, after: Any) -> list[Allocation]:
             scope=str(b.scope()),
             storage=b.data,
             dtype=str(b.dtype),
-            bytes=nbytes([dim(d) for d in b.shape], b.dtype),
+            bytes=nbytes([dim(d, sizes) for d in b.shape], b.dtype),
             offset=0 if b.data in kept else offsets.get(b.data),
         )
         for b in _alloc_buffers(before)
     ]
 
 
-def totals(after: Any) -> dict[str, int | None]:
+def totals(after: Any, sizes: Sizes) -> dict[str, int | None]:
     """Return the bytes of each scope after layout, by scope without its ``.dyn``."""
     found: dict[str, int | None] = {}
     for buffer in _alloc_buffers(after):
         scope = str(buffer.scope()).removesuffix(".dyn")
-        size = nbytes([dim(d) for d in buffer.shape], buffer.dtype)
+        size = nbytes([dim(d, sizes) for d in buffer.shape], buffer.dtype)
         known = found.get(scope, 0)
         found[scope] = None if size is None or known is None else known + size
     return found
@@ -179,7 +184,7 @@ def _alloc_buffers(function: Any) -> list[Any]:
     return found
 
 
-def _offsets(before: Any, after: Any) -> dict[Any, int]:
+def _offsets(before: Any, after: Any, sizes: Sizes) -> dict[Any, int]:
     """Return by how many bytes each storage's accesses moved when its memory was merged.
 
     The pass keeps every access where it stands and adds the offset to its index, so that the
@@ -197,7 +202,7 @@ def _offsets(before: Any, after: Any) -> dict[Any, int]:
             continue
         moved = analyzer.simplify(_first_lane(new) - _first_lane(old))
         kind = tvm.DataType(dtype)
-        elements = dim(moved)
+        elements = dim(moved, sizes)
         if isinstance(elements, int):
             found[storage] = elements * int(kind.bits) * int(kind.lanes) // 8
     return found

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilefit.frontends._ascend_ir import ELIGIBLE, Key
-from tilefit.frontends._tilelang_declared import visit
+from tilefit.frontends._tilelang_declared import dim, visit
 
 VECTOR_REGIONS = ("SIMT_VF", "SIMD_VF")
 _REGION_INDEX = "tl.vf_source_index"
 _UNIT = "tl.schedule_unit"
-_CONTAINERS = ("body", "then_case", "else_case", "seq", "block")
+_CONTAINERS = ("body", "seq", "block")
+
+Condition = tuple[str, bool]
+"""An expression, and whether it must be true."""
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +36,7 @@ class Span:
         start: Its first step.
         end: The step behind its last one.
         asked: True if the author gave it a ``num_stages``.
+        once: True if it has one iteration: lowering leaves no loop of it.
     """
 
     variable: str
@@ -41,6 +45,7 @@ class Span:
     start: int
     end: int = 0
     asked: bool = False
+    once: bool = False
 
 
 @dataclass(slots=True)
@@ -52,12 +57,14 @@ class Step:
         loops: The loops around it, outermost first.
         region: Number of the vector region that it is; None for other statements.
         multiplies: Names of the first two operands, if it is a matrix multiplication.
+        conditions: What must hold for it to run, and what must not: condition and wanted value.
     """
 
     touched: frozenset[Key]
     loops: tuple[Span, ...]
     region: int | None = None
     multiplies: tuple[str, str] | None = None
+    conditions: frozenset[Condition] = frozenset()
 
 
 @dataclass(slots=True)
@@ -87,7 +94,7 @@ class Steps:
         return _hull(spans)
 
     def _extended(self, number: int, step: Step, key: Key, *, overlapping: bool) -> tuple[int, int]:
-        around = list(step.loops)
+        around = [loop for loop in step.loops if not loop.once]
         owner = next((n for n, loop in enumerate(around) if key in loop.owned), None)
         if owner is not None:
             over = overlapping or (around[owner].stages or 1) > 1
@@ -98,9 +105,45 @@ class Steps:
         """Return the span of a vector region by its number in the source."""
         return _hull([(n, n + 1) for n, step in enumerate(self.steps) if step.region == index])
 
-    def multiplication(self, a: str, b: str) -> tuple[int, int] | None:
-        """Return the span of the matrix multiplications of two operands."""
-        return _hull([(n, n + 1) for n, s in enumerate(self.steps) if s.multiplies == (a, b)])
+    def multiplication(self, a: str, b: str, key: Key | None) -> tuple[int, int] | None:
+        """Return the span of the matrix multiplications of two operands.
+
+        Args:
+            a: Name of the first one.
+            b: Name of the second one.
+            key: The buffer that the first one is, where the name is not enough.
+        """
+        numbers = [
+            n for n in self.multiplications(a, b) if key is None or key in self.steps[n].touched
+        ]
+        return _hull([(n, n + 1) for n in numbers])
+
+    def multiplications(self, a: str, b: str) -> list[int]:
+        """Return the steps that are matrix multiplications of two operands."""
+        return [n for n, s in enumerate(self.steps) if s.multiplies == (a, b)]
+
+    def multiplied_while_live(self, key: Key, a: str, b: str, *, overlapping: bool) -> bool:
+        """Return whether a multiplication of two operands runs within a buffer's life."""
+        live = self.live(key, overlapping=overlapping)
+        mine = self._always(key)
+        return live is not None and any(
+            live[0] <= n < live[1] and not _exclude(mine, self.steps[n].conditions)
+            for n in self.multiplications(a, b)
+        )
+
+    def touches(self, key: Key) -> bool:
+        """Return whether any statement reads or writes a buffer."""
+        return any(key in step.touched for step in self.steps)
+
+    def alternative(self, key: Key) -> bool:
+        """Return whether a buffer is for one branch of a condition, and others for the other."""
+        mine = self._always(key)
+        return any(_exclude(mine, step.conditions) for step in self.steps if step.touched)
+
+    def _always(self, key: Key) -> frozenset[Condition]:
+        """Return the conditions under which alone a buffer is touched."""
+        every = [step.conditions for step in self.steps if key in step.touched]
+        return frozenset.intersection(*every) if every else frozenset()
 
     def around(self, key: Key) -> list[Span]:
         """Return the loops that touch a buffer, outermost first."""
@@ -110,6 +153,10 @@ class Steps:
     def within(self, loop: Span) -> frozenset[Key]:
         """Return the buffers that a loop touches."""
         return frozenset().union(*(s.touched for s in self.steps[loop.start : loop.end]))
+
+
+def _exclude(some: frozenset[Condition], others: frozenset[Condition]) -> bool:
+    return any((condition, not wanted) in others for condition, wanted in some)
 
 
 def _hull(spans: list[tuple[int, int]]) -> tuple[int, int] | None:
@@ -124,29 +171,34 @@ def steps_of(body: Any, keys: Mapping[Any, Key]) -> Steps:
         keys: The buffers by the variable of their memory.
     """
     found = Steps()
-    _walk(body, (), found, keys)
+    _walk(body, (), frozenset(), found, keys)
     return found
 
 
-def _walk(node: Any, loops: tuple[Span, ...], found: Steps, keys: Mapping[Any, Key]) -> None:
+def _walk(
+    node: Any,
+    loops: tuple[Span, ...],
+    under: frozenset[Condition],
+    found: Steps,
+    keys: Mapping[Any, Key],
+) -> None:
     kind = type(node).__name__
     if kind == "For":
-        notes = dict(node.annotations or {})
-        stages = notes.get("num_stages")
-        loop = Span(
-            variable=str(node.loop_var.name),
-            stages=None if stages is None else int(stages),
-            owned=frozenset(keys[s] for s in _storages(notes.get(ELIGIBLE, ())) if s in keys),
-            start=len(found.steps),
-            asked=stages is not None,
-        )
+        loop = _span(node, len(found.steps), keys)
         found.loops.append(loop)
-        _walk(node.body, (*loops, loop), found, keys)
+        _walk(node.body, (*loops, loop), under, found, keys)
         loop.end = len(found.steps)
+        return
+    if kind == "IfThenElse":
+        condition, wanted = _condition(node.condition)
+        _walk(node.then_case, loops, under | {(condition, wanted)}, found, keys)
+        if node.else_case is not None:
+            _walk(node.else_case, loops, under | {(condition, not wanted)}, found, keys)
         return
     if kind == "SBlock" and str(node.name_hint) in VECTOR_REGIONS:
         region = dict(node.annotations or {}).get(_REGION_INDEX)
-        _step(node, loops, found, keys, region=None if region is None else int(region))
+        index = None if region is None else int(region)
+        _step(node, loops, under, found, keys, region=index)
         return
     if kind == "AttrStmt" and str(node.attr_key) == _UNIT and loops:
         stage = int(dict(node.node).get("stage", 0))
@@ -158,9 +210,30 @@ def _walk(node: Any, loops: tuple[Span, ...], found: Steps, keys: Mapping[Any, K
             if child is None:
                 continue
             for one in child if type(child).__name__ == "Array" else [child]:
-                _walk(one, loops, found, keys)
+                _walk(one, loops, under, found, keys)
         return
-    _step(node, loops, found, keys, region=None)
+    _step(node, loops, under, found, keys, region=None)
+
+
+def _span(node: Any, start: int, keys: Mapping[Any, Key]) -> Span:
+    notes = dict(node.annotations or {})
+    stages = notes.get("num_stages")
+    return Span(
+        variable=str(node.loop_var.name),
+        stages=None if stages is None else int(stages),
+        owned=frozenset(keys[s] for s in _storages(notes.get(ELIGIBLE, ())) if s in keys),
+        start=start,
+        asked=stages is not None,
+        once=dim(node.extent) == 1,
+    )
+
+
+def _condition(expression: Any) -> Condition:
+    """Return a condition without its negations, and whether it must hold."""
+    wanted = True
+    while type(expression).__name__ == "Not":
+        expression, wanted = expression.a, not wanted
+    return str(expression), wanted
 
 
 def _storages(claimed: Any) -> list[Any]:
@@ -168,7 +241,13 @@ def _storages(claimed: Any) -> list[Any]:
 
 
 def _step(
-    node: Any, loops: tuple[Span, ...], found: Steps, keys: Mapping[Any, Key], *, region: int | None
+    node: Any,
+    loops: tuple[Span, ...],
+    under: frozenset[Condition],
+    found: Steps,
+    keys: Mapping[Any, Key],
+    *,
+    region: int | None,
 ) -> None:
     touched: set[Key] = set()
     operands: list[tuple[str, str]] = []
@@ -187,5 +266,5 @@ def _step(
 
     visit(node, look)
     if touched or region is not None:
-        step = Step(frozenset(touched), loops, region, operands[0] if operands else None)
-        found.steps.append(step)
+        product = operands[0] if operands else None
+        found.steps.append(Step(frozenset(touched), loops, region, product, under))

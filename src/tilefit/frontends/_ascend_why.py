@@ -51,6 +51,7 @@ class Versions:
         self._chosen = _counts(capture.module(f"after {SCHEDULE_PASS}"), VERSIONS)
         self._room = _Room(source)
         self._free: dict[Key, int] | None = None
+        self._tried = False
 
     def copies(self, key: Key) -> int:
         """Return the versions of a buffer."""
@@ -79,23 +80,39 @@ class Versions:
             return "outlives-iteration"
         if copies >= stages:
             return "scheduled"
-        return "no-room" if self._held_back(key, copies, owners, stages) else "fewer-suffice"
+        held_back = self._held_back(key, copies, owners, stages)
+        if held_back is None:
+            return "fewer-taken"
+        return "no-room" if held_back else "fewer-suffice"
 
     def _owners(self, key: Key) -> list[Span]:
         return [loop for loop in self._steps.loops if key in loop.owned]
 
-    def _held_back(self, key: Key, copies: int, owners: list[Span], stages: int) -> bool:
-        """Return whether the scheduler would take more versions if the memory were larger."""
+    def _held_back(self, key: Key, copies: int, owners: list[Span], stages: int) -> bool | None:
+        """Return whether the scheduler would take more versions if the memory were larger.
+
+        Returns:
+            None if it could not be asked again.
+        """
         scope = self._room.scope(key)
         most = {k: stages for loop in owners for k in loop.owned}
         if not any(self._demand(loop, scope, most) > self._room.limit(scope) for loop in owners):
             return False  # all that num_stages allows would fit
-        if self._free is None:
-            self._free = _counts(_schedule_without_limits(self._asked), VERSIONS)
-        free = self._free
+        free = self._taken_without_limits()
+        if free is None:
+            return None
         return free.get(key, 1) > copies and any(
             self._demand(loop, scope, free) > self._room.limit(scope) for loop in owners
         )
+
+    def _taken_without_limits(self) -> dict[Key, int] | None:
+        if not self._tried:
+            self._tried = True
+            try:
+                self._free = _counts(_schedule_without_limits(self._asked), VERSIONS)
+            except (RuntimeError, TypeError, ValueError):  # what TVM raises
+                self._free = None
+        return self._free
 
     def _demand(self, loop: Span, scope: str, versions: Mapping[Key, int]) -> int:
         """Return the bytes that a loop needs of a memory with these versions of what it owns."""

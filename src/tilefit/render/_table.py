@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 
 from tilefit._plan import ASCEND_OWNERS
 from tilefit._report import Report, Result
@@ -21,36 +22,60 @@ _SHORT = (
 
 
 def render_csv(report: Report) -> str:
-    """Return a header and a line for each result; parameters that vary lead the columns."""
-    varying = report.varying
+    """Return a header and a line for each result; parameters that vary lead the columns.
+
+    Where whole files were asked about, kernels without a plan have a line too.
+    """
+    lead, rows = _rows(report, (*_COLUMNS, *(("params",) if report.several_kernels else ())))
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    shown = [*_COLUMNS, *_of_ascend(report)]
-    writer.writerow([*varying, *shown])
-    for result in report.results:
-        params = dict(result.params)
-        cells = _cells(result)
-        writer.writerow([*(params.get(n) for n in varying), *(cells.get(c) for c in shown)])
+    csv.writer(out, lineterminator="\n").writerows([lead, *rows])
     return out.getvalue().rstrip("\n")
 
 
 def render_md(report: Report) -> str:
     """Return a Markdown table with the columns that people compare."""
-    varying = report.varying
-    shown = [*_SHORT, *_of_ascend(report)]
-    header = [*varying, *shown]
+    named = ("file", "kernel") if report.several_kernels else ()
+    header, rows = _rows(report, (*named, *_SHORT))
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
-    for result in report.results:
-        params = dict(result.params)
-        cells = _cells(result)
-        row = [*(params.get(n) for n in varying), *(cells.get(c) for c in shown)]
-        lines.append(f"| {' | '.join('' if cell is None else str(cell) for cell in row)} |")
+    for row in rows:
+        lines.append(f"| {' | '.join('' if cell is None else _escaped(cell) for cell in row)} |")
     notes = [
         f"- {result.device}: {result.reason}"
         for result in report.results
         if result.reason and result.status != "fits"
     ]
+    notes += [f"- {cells['file']}: {cells['reason']}" for cells in _failures(report)]
     return "\n".join([*lines, *([""] if notes else []), *dict.fromkeys(notes)])
+
+
+def _rows(report: Report, columns: Sequence[str]) -> tuple[list[str], list[list[object]]]:
+    """Return the header and the cells; a parameter that has a column's name gets a prefix."""
+    shown = [*columns, *_of_ascend(report)]
+    varying = () if report.several_kernels else report.varying
+    header = [*(f"param.{name}" if name in shown else name for name in varying), *shown]
+    rows: list[list[object]] = []
+    for result in report.results:
+        params, cells = dict(result.params), _cells(result)
+        cells["params"] = " ".join(f"{name}={value}" for name, value in result.params)
+        rows.append([*(params.get(n) for n in varying), *(cells.get(c) for c in shown)])
+    rows += [[*(None for _ in varying), *map(cells.get, shown)] for cells in _failures(report)]
+    return header, rows
+
+
+def _failures(report: Report) -> list[dict[str, object]]:
+    """Return the cells of what could not be read."""
+    return [
+        {
+            **{"file": seen.file, "kernel": one.kernel, "device": one.device},
+            **{"verdict": "failed", "reason": one.reason},
+        }
+        for seen in report.files
+        for one in seen.failures
+    ]
+
+
+def _escaped(cell: object) -> str:
+    return str(cell).replace("|", "\\|")
 
 
 def _of_ascend(report: Report) -> list[str]:

@@ -50,7 +50,7 @@ def memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
     if use.total_bytes is not None:
         yield Text(f"  {use.total_bytes:>9,}  of one {use.owner}   ({use.evidence})")
     placed = [b for b in mine if b.copies != 0 and b.offset is not None]
-    if len(placed) >= _DRAWN and use.total_bytes:
+    if len(placed) >= _DRAWN and use.total_bytes and all(b.live is not None for b in placed):
         yield Text()
         yield from (Text(line) for line in draw(mine, use.total_bytes))
         yield Text()
@@ -131,9 +131,8 @@ def rounds(found: Rounds) -> str:
         return f"unknown: {found.reason}"
     plural = "" if found.rounds == 1 else "s"
     blocks = "block" if found.blocks == 1 else "blocks"
-    return (
-        f"{found.rounds:,} round{plural}: {found.blocks:,} {blocks} on {found.cores} {found.core}"
-    )
+    cores = found.core if found.cores is None else f"{found.cores} {found.core}"
+    return f"{found.rounds:,} round{plural}: {found.blocks:,} {blocks} on {cores}"
 
 
 def stages(result: Result) -> Iterable[Text]:
@@ -166,6 +165,10 @@ def ladder(result: Result) -> Iterable[Text]:
 
 
 def _totals(rung: Rung) -> dict[Memory, int | None]:
-    """Return the bytes of each memory; of several device functions, those of the first."""
-    kernels = rung.outcome.kernels[:1]
-    return {arena.memory: arena.total_bytes for kernel in kernels for arena in kernel.arenas}
+    """Return the bytes of each memory; of several device functions, the most."""
+    arenas = [arena for kernel in rung.outcome.kernels for arena in kernel.arenas]
+    return {
+        memory: None if None in found else max(n for n in found if n is not None)
+        for memory in ASCEND_OWNERS
+        if (found := [arena.total_bytes for arena in arenas if arena.memory is memory])
+    }

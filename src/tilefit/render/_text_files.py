@@ -74,7 +74,7 @@ def _row(result: Result, report: Report, notes: dict[str, int]) -> tuple[str, ..
         number(check.value) if check else "-",
         number(check.limit) if check else "-",
         "-" if check is None or check.margin is None else f"{check.margin:,}",
-        number(result.lowered.launch.threads) if result.lowered else "-",
+        number(result.lowered.launch.threads) if result.lowered and not result.on_ascend else "-",
         word,
         name,
     )
@@ -110,8 +110,9 @@ def _counts(report: Report) -> Iterable[Text]:
     planned = sum(seen.planned for seen in files)
     refused = sum(seen.refused for seen in files)
     failed = sum(seen.failed for seen in files)
-    devices = len({r.device for r in report.results})
-    each = f", each on {devices} devices" if devices > 1 else ""
+    failures = (one for seen in files for one in seen.failures)
+    named = {r.device for r in report.results} | {one.device for one in failures if one.device}
+    each = f", counted once for each of {len(named)} devices" if len(named) > 1 else ""
     yield Text(
         f"{planned + refused + failed} seen = {planned} planned + {refused} refused + "
         f"{failed} failed{each}."

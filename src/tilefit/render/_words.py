@@ -129,7 +129,8 @@ def percent(value: int, limit: int) -> str:
 def next_words(result: Result) -> str:
     """Say what is known of the command to paste."""
     if not result.try_next_tried:
-        return "what can be changed"
+        listed = (result.try_next or "").endswith("--list")
+        return "what can be changed" if listed else "tries small edits"
     return "estimated here, fits" if result.toolchain == "source" else "compiled here, fits"
 
 
