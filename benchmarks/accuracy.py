@@ -13,6 +13,7 @@ buffer in a pipelined loop, else 1)`, which tutorials call an upper bound.
 from __future__ import annotations
 
 import argparse
+import importlib
 import re
 import sys
 from dataclasses import dataclass
@@ -169,22 +170,19 @@ class _Host:
         self.dynamic: dict[str, int] = {}
 
     def __enter__(self) -> _Host:
-        import tilelang
-
-        self._lower = tilelang.lower
+        self._module = importlib.import_module("tilelang.engine.lower")
+        self._lower = self._module.lower
 
         def lower(*args: Any, **kwargs: Any) -> Any:
             artifact = self._lower(*args, **kwargs)
             self._read(artifact.host_mod, artifact.device_mod)
             return artifact
 
-        tilelang.lower = lower
+        self._module.lower = lower
         return self
 
     def __exit__(self, *_: object) -> None:
-        import tilelang
-
-        tilelang.lower = self._lower
+        self._module.lower = self._lower
 
     def _read(self, host_mod: Any, device_mod: Any) -> None:
         from tvm.tirx.stmt_functor import post_order_visit

@@ -55,7 +55,7 @@ def judged(shared_bytes: int) -> Callable[[Kernel], Verdict]:
 class MadeSession(StandIn):
     """Stands for the child process that has a compiler."""
 
-    def load(self) -> tuple[Listing, ...]:
+    def load(self, _: object = ()) -> tuple[Listing, ...]:
         parameters = tuple(
             Parameter(name=name, default=value, required=False) for name, value in DEFAULTS.items()
         )

@@ -22,7 +22,7 @@ class StandIn:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def load(self) -> tuple[Listing, ...]:
+    def load(self, _: object = ()) -> tuple[Listing, ...]:
         raise NotImplementedError
 
     def run(self, _: object) -> Ran:

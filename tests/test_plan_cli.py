@@ -68,6 +68,8 @@ class TestRefusedBeforeAnythingRuns:
             ("folder", "folder: no Python file in this folder"),
             ("folder::matmul", "folder is a folder: name one file, as in folder/FILE.py"),
             ("folder/::matmul", "as in folder/FILE.py"),
+            ("notes.txt", "notes.txt is no Python file: its name does not end in .py"),
+            ("pipe.py", "pipe.py is no regular file"),
             ("gemm.py/matmul", "cannot read gemm.py/matmul: Not a directory"),
             ("", "names no file"),
             ("::matmul", "names no file"),
@@ -76,6 +78,8 @@ class TestRefusedBeforeAnythingRuns:
     )
     def test_a_file_that_cannot_be_read(self, error: Error, source: str, said: str) -> None:
         Path("folder").mkdir()
+        Path("notes.txt").write_text("words\n", encoding="utf-8")
+        os.mkfifo("pipe.py")
         assert said in error(source, "-d", "h100")
 
     @pytest.mark.parametrize(
@@ -216,7 +220,7 @@ class Echo(StandIn):
 
     toolchain, version = "echo", "0"
 
-    def load(self) -> tuple[Listing, ...]:
+    def load(self, _: object = ()) -> tuple[Listing, ...]:
         return (Listing(name="matmul", style="factory", line=1, parameters=()),)
 
     def read(self, _: str, params: dict[str, Any], target: str, **__: Any) -> tuple[()]:
@@ -232,7 +236,7 @@ def test_a_parameter_may_have_the_name_of_one_of_ours(
 ) -> None:
     """``policy`` is a usual one; here ``python`` even named a program to run."""
     use(monkeypatch, Echo)
-    assert repr({name: 1}) in error("gemm.py", "-d", "h100", "--set", f"{name}=1")
+    assert repr({name: 1}) in error("gemm.py::matmul", "-d", "h100", "--set", f"{name}=1")
 
 
 # ---- an environment without TileLang ------------------------------------------------------------
@@ -253,7 +257,7 @@ def test_without_tilelang_the_error_names_the_extra(
     for more in (["-d", "h100"], ["--list"]):
         line = error("gemm.py", *more)
         assert "TileLang is not installed" in line
-        assert "pip install 'tilefit[tilelang]'" in line
+        assert "pip install 'tilefit[tilelang]', or add --estimate" in line
 
 
 def test_a_tilelang_that_cannot_be_imported_says_why(
@@ -265,15 +269,19 @@ def test_a_tilelang_that_cannot_be_imported_says_why(
     assert "importing TileLang failed: libcudart.so.13: cannot open shared object file" in line
 
 
-def test_an_interpreter_without_any_package_names_the_extra(tmp_path: Path) -> None:
-    """Not even tilefit is installed there; the child brings its own."""
+def test_an_interpreter_without_any_package_is_named(tmp_path: Path) -> None:
+    """Not even tilefit is installed there; the child brings its own, and needs no extra of it."""
     bare = tmp_path / "bare-python"
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "$@"\n', encoding="utf-8")
     bare.chmod(0o755)
     file = tmp_path / "gemm.py"
     file.write_text(KERNEL, encoding="utf-8")
-    with pytest.raises(tilefit.ToolchainError, match=r"tilefit\[tilelang\]"):
+    with pytest.raises(tilefit.ToolchainError) as missing:
         tilefit.plan(str(file), "h100", python=str(bare))
+    line = str(missing.value)
+    assert f"TileLang is not installed for {bare} (" in line
+    assert f"{bare} -m pip install tilelang, or add --estimate" in line
+    assert "tilefit[" not in line
 
 
 def test_an_interpreter_that_does_not_exist(tmp_path: Path) -> None:

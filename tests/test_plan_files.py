@@ -125,6 +125,13 @@ def test_a_folder_without_python_files_is_one_line(tmp_path: Path) -> None:
         below(tmp_path / "empty")
 
 
+def test_a_folder_without_kernels_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "k").mkdir()
+    (tmp_path / "k" / "a.py").write_text("print('no kernel')\n")
+    with pytest.raises(tilefit.InputError, match="1 Python file, and no TileLang kernel"):
+        below(tmp_path / "k")
+
+
 def test_a_second_run_starts_no_child(tmp_path: Path, children: list[int]) -> None:
     folder = tmp_path / "kernels"
     for number in range(6):

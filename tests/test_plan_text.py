@@ -63,7 +63,7 @@ class RecordedSession(StandIn):
             if (ROOT / r.file).resolve() == path.resolve()
         }
 
-    def load(self) -> tuple[Listing, ...]:
+    def load(self, _: object = ()) -> tuple[Listing, ...]:
         defaults = {name: dict(params) for name, _, params in self.known}
         return tuple(
             Listing(
@@ -406,7 +406,7 @@ def test_the_table_numbers_the_reasons(plan: Plan) -> None:
     assert lines[4].split()[:9] == [*("v100", "sm_70"), *"-----", *("CANNOT", "LOWER")]
     assert "(2)" in lines[4]
     assert "(1) shared 132,096 B, limit 101,376 B: over by 30,720 B" in lines
-    assert "(2) nobody recorded this" in lines
+    assert "(2) with num_stages=4: nobody recorded this" in lines
     assert "1 of 3 fit." in lines
     assert lines[-1].strip() == f"tilefit plan {GEMM} -d rtx-5090 --set num_stages=3"
 

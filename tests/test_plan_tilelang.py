@@ -31,7 +31,7 @@ class InProcess(StandIn):
     The child process itself is tested in test_hostile_files.py and test_readme.py.
     """
 
-    def load(self) -> tuple[Listing, ...]:
+    def load(self, _: object = ()) -> tuple[Listing, ...]:
         frontend = TileLangFrontend()
         self.toolchain, self.version = frontend.name, frontend.version()
         self.source = frontend.load(self.path)
@@ -382,3 +382,12 @@ def test_wrong_names_and_values_are_one_line_and_exit_2(
     errors = capsys.readouterr().err
     assert errors.count("\n") == 1
     assert named in errors
+
+
+def test_far_too_many_stages_end_at_the_count_that_fits(
+    gemm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No edit of one or two stages helps: 99 KiB hold 3 stages of 32 KiB."""
+    assert main(["plan", gemm, "-d", "rtx-4090", "--set", "num_stages=20"]) == 1
+    last = capsys.readouterr().out.rstrip().splitlines()[-1]
+    assert last.endswith("--set num_stages=3")

@@ -352,9 +352,9 @@ def test_every_code_of_a_buffer_has_a_pair() -> None:
         *("barrier", "reduce-workspace", "tmem-address", "compiler-scratch"),
         *("static-rounding", "alignment-gap"),
     }
-    of_ascend = {  # tests/test_ascend.py, test_ascend_plan.py and test_ascend_names.py
+    of_ascend = {  # tests/test_ascend*.py and test_source_versions.py
         *("scheduled", "fewer-suffice", "fewer-taken", "no-room", "outlives-iteration"),
-        *("fixed-versions", "manual-versions", "schedule-off"),
+        *("fixed-versions", "manual-versions", "schedule-off", "fewest-versions"),
         *("l1-gemm-slots", "nz-scratch", "version-alignment", "arena-end"),
     }
     assert covered == set(REASONS) - made_by_compiler - of_ascend

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tilefit._device import Device, expand
+from tilefit._device import device as find_device
 from tilefit._device_facts import facts_of
 from tilefit._errors import InputError, KernelError, TilefitError, WorkerError
 from tilefit._files import Question, plan_file, plan_folder
@@ -24,6 +25,9 @@ from tilefit._session import Limits
 from tilefit._store import Store
 from tilefit._verdict import Status
 from tilefit.frontends._tilelang import TileLangFrontend
+
+# what a file is told of that cannot be listed without a device, where none was named
+_STAND_IN = "h100"
 
 __all__ = ["Options", "kernels_in", "plan", "plan_below", "plan_with"]
 
@@ -141,7 +145,7 @@ def plan_opened(
         estimate = from_source(device, options)
         if target_of(device, estimate=True) is not None and estimate not in readers:
             try:
-                readers[estimate] = _reader(path, kernel, device, opener, estimate, options)
+                readers[estimate] = _reader(path, kernel, devices, opener, estimate, options)
             except (KernelError, WorkerError) as error:
                 readers[estimate] = error
     return _report(readers, f"{shown}::{kernel}", devices, cases, options)
@@ -179,25 +183,34 @@ def plan_below(
 def _reader(
     path: Path,
     kernel: str,
-    device: Device,
+    devices: Sequence[Device],
     opener: Opener,
     estimate: bool,
     options: Options,
 ) -> Reader:
-    """Return what reads one kernel of a file."""
-    opened: Kernels = Estimated(path, facts_of(device)) if estimate else opener.compiled(path)
-    listing = _listing(opened, kernel, path, device)
+    """Return what reads one kernel of a file for those devices that are read for in this way."""
+    read_for = (one for one in devices if target_of(one, estimate=True) is not None)
+    devices = [one for one in read_for if from_source(one, options) is estimate]
+    facts = facts_of(devices[0])
+    opened: Kernels = Estimated(path, facts) if estimate else opener.compiled(path)
+    listing = _listing(opened, kernel, path, devices)
     toolchain = (opened.toolchain, opened.version)
     return Reader(opened.read, listing, toolchain, options, estimate=estimate)
 
 
-def _listing(opened: Kernels, kernel: str, path: Path, device: Device) -> Listing:
+def _told(devices: Sequence[Device]) -> list[dict[str, Any]]:
+    """Return what user code is told of the devices: of each target the first."""
+    alike = {target_of(one): one for one in reversed(devices)}
+    return [facts_of(one) for one in devices if alike[target_of(one)] is one]
+
+
+def _listing(opened: Kernels, kernel: str, path: Path, devices: Sequence[Device]) -> Listing:
     """Return the kernel that was named, also one that only the file's main makes."""
-    listings = opened.load() if "#" not in kernel else ()
+    listings = opened.load(_told(devices)) if "#" not in kernel else ()
     for item in listings:
         if item.name == kernel:
             return item
-    made = opened.run(facts_of(device)).kernels
+    made = opened.run(facts_of(devices[0])).kernels
     known = {item.name: item for item in (*listings, *made)}
     return pick(tuple(known.values()), kernel, path)
 
@@ -206,14 +219,17 @@ def _only_kernel(path: Path, devices: tuple[Device, ...], options: Options, open
     """Return the name of a file's only kernel, where the question is about one."""
     estimate = from_source(devices[0], options)
     opened: Kernels = Estimated(path) if estimate else opener.compiled(path)
-    return pick(opened.load(), None, path).name
+    return pick(opened.load(_told(devices)), None, path).name
 
 
 def _needs_values(report: Report, params: Mapping[str, Any]) -> str | None:
     """Return the one kernel of a file that has no plan for want of values that were given."""
     failures = [one for seen in report.files for one in seen.failures]
     names = {one.kernel for one in failures if one.kernel is not None}
+    wanting = all("needs a value" in one.reason for one in failures)
     if report.results or not params or len(names) != 1 or len(failures) != len(names):
+        return None
+    if not wanting:
         return None
     return names.pop()
 
@@ -271,7 +287,7 @@ def kernels_in(
     if estimate:
         return Estimated(path).load()
     with opener_for(Options(progress=progress), limits=limits, python=python) as opener:
-        return opener.compiled(path).load()
+        return opener.compiled(path).load(_told((find_device(_STAND_IN),)))
 
 
 def _devices(device: str | Device | Sequence[str | Device]) -> tuple[Device, ...]:

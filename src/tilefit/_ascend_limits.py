@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tilefit._checks import Check, Policy, Status, no_blocks
+from tilefit._checks import Check, Policy, Status, no_blocks, why_open
 from tilefit._device import Condition, Device
 from tilefit._kernel import Buffer, Kernel
 from tilefit._memory import Evidence, Memory
 from tilefit._plan import MemoryUse
-from tilefit._readings import READ_AS, Outlook, open_buffers, outlook, words
+from tilefit._readings import (
+    READ_AS,
+    Outlook,
+    asked_bytes,
+    open_buffers,
+    outlook,
+    scheduled_as_one,
+    with_versions_that_fit,
+    words,
+)
 
 _NAMED = 3  # buffers that a sentence names
 _NEVER_SEEN = ("api-scratch",)  # conditions that no toolchain here reports
@@ -61,6 +70,13 @@ def limit_of(kernel: Kernel, memory: Memory, device: Device) -> Limit:
     return Limit(least, pool.physical_bytes, why, perhaps)
 
 
+def as_scheduled(kernel: Kernel, device: Device) -> Kernel:
+    """Return a kernel with the versions that an estimate may count on a device."""
+    here = [arena.memory for arena in kernel.arenas if device.has(arena.memory)]
+    limits = {memory: limit_of(kernel, memory, device).bytes for memory in here}
+    return with_versions_that_fit(kernel, limits)
+
+
 def arena_check(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) -> Check:
     """Hold one memory of Ascend against the limit that applies, and say why it does."""
     limit = limit_of(kernel, use.memory, device)
@@ -81,7 +97,9 @@ def arena_check(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) 
     )
     if use.total_bytes is None:
         return replace(check, status=Status.UNKNOWN, reason=_why_open(kernel, use.memory))
+    asked = asked_bytes(kernel, use.memory)
     needed = f"{use.memory} {use.total_bytes:,} B"
+    needed += " with one version of each tile" if asked is not None else ""
     if use.total_bytes > allowed and use.memory in READ_AS and open_buffers(kernel):
         found = next(c for c in _open(kernel, device, policy) if c.name == _EITHER)
         status = Status.UNKNOWN if found.status is Status.FITS else found.status
@@ -100,6 +118,12 @@ def arena_check(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) 
             f"{perhaps.when}: the source does not say"
         )
         return replace(check, status=Status.UNKNOWN, reason=reason)
+    if asked is not None and (allowed < limit.bytes or not scheduled_as_one(kernel, use.memory)):
+        reason = (
+            f"{needed} fits {allowed:,} B, {asked:,} B with all that num_stages asks for does "
+            "not: the source alone does not say how many of them the compiler keeps"
+        )
+        return replace(check, status=Status.UNKNOWN, reason=reason)
     return check
 
 
@@ -108,11 +132,16 @@ def _why_open(kernel: Kernel, memory: Memory) -> str:
     shared = open_buffers(kernel) if memory in READ_AS else ()
     others = [b for b in kernel.buffers if b.memory is Memory.UNDECIDED and b not in shared]
     mine = [b for b in kernel.buffers if b.memory is memory]
+    reason = why_open(kernel, memory, (*mine, *shared))
+    if reason is not None:
+        return reason
     compiled = any(a.evidence is Evidence.COMPILED for a in kernel.arenas)
     if compiled or any(b.bytes is None for b in (*mine, *shared)):
         return f"{memory} bytes depend on a size that is not set: --set NAME=VALUE"
     if others:
-        return f"{memory} bytes depend on where {', '.join(b.name for b in others)} is: {_NAME_IT}"
+        verb = "is" if len(others) == 1 else "are"
+        names = ", ".join(b.name for b in others)
+        return f"{memory} bytes depend on where {names} {verb}: {_NAME_IT}"
     return f"{memory} bytes are not known: {_UNREAD}"
 
 
@@ -126,7 +155,8 @@ def ascend_checks(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Ch
             yield no_blocks(axis, blocks, None)
     if kernel.dynamic_bytes is None and None not in [a.total_bytes for a in kernel.arenas]:
         # no memory says that something is missing, so that all of them would fit
-        yield Check(name="unread", value=None, limit=None, status=Status.UNKNOWN, reason=_UNREAD)
+        reason = next(iter(kernel.unread), _UNREAD)
+        yield Check(name="unread", value=None, limit=None, status=Status.UNKNOWN, reason=reason)
     yield from _overlaps(kernel)
     yield from _open(kernel, device, policy)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tilefit._kernel import Dim
+from tilefit._kernel import Buffer, Dim, Kernel
 from tilefit._memory import STAGING, Memory
 
 
@@ -81,6 +81,19 @@ def fullest(checks: Iterable[Check]) -> Check | None:
 
 def _value(check: Check) -> int:
     return check.value if isinstance(check.value, int) else 0
+
+
+def why_open(kernel: Kernel, memory: Memory, buffers: Iterable[Buffer]) -> str | None:
+    """Say why the bytes of a memory are not known; None if the kernel does not say.
+
+    Args:
+        kernel: The kernel.
+        memory: The memory.
+        buffers: Those that are in it, or may be.
+    """
+    needs = [f"{b.name}: {b.needs}" for b in buffers if b.bytes is None and b.needs]
+    reason = next(iter((*kernel.unread, *needs)), None)
+    return None if reason is None else f"{memory} bytes are not known: {reason}"
 
 
 def no_blocks(axis: str, blocks: int, limit: int | None) -> Check:

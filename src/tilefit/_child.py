@@ -31,6 +31,7 @@ from tilefit._errors import (
     ToolchainError,
     WorkerError,
 )
+from tilefit.frontends._protocol import OTHER_PYTHON
 
 if TYPE_CHECKING:
     import psutil
@@ -99,7 +100,11 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=fds,
-                env={**os.environ, _MARKER: self._token},
+                env={
+                    **os.environ,
+                    _MARKER: self._token,
+                    OTHER_PYTHON: "" if python == sys.executable else python,
+                },
                 start_new_session=True,
             )
         except OSError as error:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tilefit._as_main import AsMain
 from tilefit._device import Device
 from tilefit._device_facts import facts_of
 from tilefit._errors import (
@@ -18,6 +20,7 @@ from tilefit._errors import (
     TilefitError,
     ToolchainError,
     UnknownNameError,
+    WorkerError,
 )
 from tilefit._kept import python_files
 from tilefit._kernel import Listing
@@ -27,7 +30,7 @@ from tilefit._reader import Options, Reader, from_source, target_of
 from tilefit._reading import Estimated, Kernels
 from tilefit._report import Failure, FileSeen, Report, Result
 from tilefit._verdict import Status
-from tilefit.frontends._protocol import Ran
+from tilefit.frontends._protocol import Ran, stood_in_for
 
 _MARK = b"tilelang"
 
@@ -95,7 +98,7 @@ def plan_folder(
         step: Called with files done, files in all, and the last one.
 
     Raises:
-        InputError: There is no Python file, or no kernel has one of the parameters.
+        InputError: There is no Python file or no kernel, or none has one of the parameters.
         ToolchainError: The toolchain is missing.
     """
     files = [Path(name) for name in python_files(str(folder))]
@@ -118,6 +121,9 @@ def plan_folder(
         for number, (path, future) in enumerate(zip(mentioned, futures, strict=True), 1):
             found.append(future.result())
             step(number, len(mentioned), str(path))
+    if not any(seen.seen for _, seen in found):
+        count = "1 Python file" if len(files) == 1 else f"{len(files)} Python files"
+        raise InputError(f"{folder}: {count}, and no TileLang kernel")
     if not any(seen.failures for _, seen in found):  # who failed may have had it
         _refuse_unknown(question.params, names)
     silent = [FileSeen(file=str(path)) for path in files if path not in set(mentioned)]
@@ -186,6 +192,7 @@ class _File:
         self.names: set[str] = set()  # of the parameters that its kernels have
         self.results: list[Result] = []
         self.seen = FileSeen(file=shown)
+        self._ran: dict[str, tuple[Kernels, Ran] | TilefitError] = {}
         self.broken: TilefitError | None = None  # why the file as a whole could not be read
 
     def plan(self) -> tuple[list[Result], FileSeen]:
@@ -212,11 +219,7 @@ class _File:
     def _plan_on(self, devices: Sequence[Device]) -> None:
         """Plan for devices of one target: user code is told of the first."""
         estimate = from_source(devices[0], self.question.options)
-        kernels: Kernels
-        kernels = Estimated(self.path) if estimate else self.opener.compiled(self.path)
-        ran = kernels.run(facts_of(devices[0]))
-        if not ran.seen and ran.broke_off:
-            raise KernelError(ran.broke_off)
+        kernels, ran = self._from_source(devices) if estimate else self._compiled(devices)
         self._remark(ran)
         options = self.question.options
         if ran.seen > 1:
@@ -241,6 +244,33 @@ class _File:
             )
             for device in devices:
                 self._plan_one(planner, device)
+
+    def _from_source(self, devices: Sequence[Device]) -> tuple[Kernels, Ran]:
+        """Return the kernels as declared, with main's values if it runs for another device."""
+        kernels: Kernels = Estimated(self.path)
+        for others in _alike(self.question):
+            if not from_source(others[0], self.question.options):
+                with suppress(KernelError, WorkerError):  # it is said where it is planned for
+                    kernels = AsMain(self.path, self._compiled(others)[1])
+                break
+        return kernels, kernels.run(facts_of(devices[0]))
+
+    def _compiled(self, devices: Sequence[Device]) -> tuple[Kernels, Ran]:
+        """Return the kernels that main compiles; it runs once for devices of one target."""
+        first = devices[0]
+        if first.name not in self._ran:
+            kernels = self.opener.compiled(self.path)
+            try:
+                ran = kernels.run(facts_of(first))
+                if not ran.seen and ran.broke_off:
+                    raise KernelError(ran.broke_off)
+                self._ran[first.name] = kernels, ran
+            except TilefitError as error:
+                self._ran[first.name] = error
+        found = self._ran[first.name]
+        if isinstance(found, TilefitError):
+            raise found
+        return found
 
     def _plan_one(self, planner: Planner, device: Device) -> None:
         try:
@@ -270,7 +300,13 @@ class _File:
         self, name: str, reason: str, device: Device, kernels: Kernels, options: Options
     ) -> None:
         listing = Listing(name=name, style="", line=None, parameters=())
-        reader = Reader(kernels.read, listing, (kernels.toolchain, kernels.version), options)
+        reader = Reader(
+            kernels.read,
+            listing,
+            (kernels.toolchain, kernels.version),
+            options,
+            estimate=from_source(device, options),
+        )
         planner = Planner(reader, listing, {}, f"{self.shown}::{name}", options)
         self.results.append(planner.unread(Status.CANNOT_LOWER, reason, device))
         self._count(refused=1)
@@ -278,7 +314,7 @@ class _File:
     def _remark(self, ran: Ran) -> None:
         lines = [ran.broke_off] if ran.broke_off else []
         if ran.stubbed:
-            lines.append(f"not installed, stood in for: {', '.join(ran.stubbed)}")
+            lines.append(stood_in_for(ran.stubbed))
         remarks = dict.fromkeys((*self.seen.remarks, *lines))
         self.seen = replace(self.seen, remarks=tuple(remarks))
 

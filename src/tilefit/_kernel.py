@@ -44,6 +44,7 @@ class Buffer:
         padded_shape: Shape of one copy as the hardware keeps it (Ascend's fractals); None if it
             is the declared one.
         evidence: How `bytes` came to be known.
+        needs: Of a source that was read alone: what `bytes` needs that it does not give.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Buffer:
     stages: int | None = None
     padded_shape: tuple[Dim, ...] | None = None
     evidence: Evidence = Evidence.COMPILED
+    needs: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +188,8 @@ class Kernel:
         matrix_instructions: Matrix instructions in the machine code, None if not read.
         matrix_kinds: Their names.
         notes: Remarks of the toolchain that the author should see.
+        unread: Of a source that was read alone: why it may allocate more than `buffers`, a line
+            each.
         build: What it takes to assemble it, only where that was asked for.
     """
 
@@ -217,6 +221,7 @@ class Kernel:
     matrix_instructions: int | None = None
     matrix_kinds: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     build: Build | None = None
 
     @property
@@ -251,6 +256,7 @@ class Kernel:
                 "roles": tuple(Role(**item) for item in data["roles"]),
                 "matrix_kinds": tuple(data["matrix_kinds"]),
                 "notes": tuple(data["notes"]),
+                "unread": tuple(data.get("unread", ())),
                 "build": data["build"] and Build(**_tuples(data["build"], "include_dirs", "flags")),
             }
         )

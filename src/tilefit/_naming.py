@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from tilefit._dtype import parse_dtype
 from tilefit._errors import InputError, UnknownNameError
 from tilefit._kernel import Listing
 
@@ -28,6 +30,10 @@ def split_source(text: str) -> tuple[Path, str | None]:
     try:
         if path.is_dir():
             raise InputError(f"{name} is a folder: name one file, as in {name.rstrip('/')}/FILE.py")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{name} is no regular file")  # reading a pipe would never end
+        if path.suffix != ".py" and path.is_file():
+            raise InputError(f"{name} is no Python file: its name does not end in .py")
         with warnings.catch_warnings(action="ignore"):  # what Python says when it is executed
             content = path.read_bytes()
             if len(content) <= MAX_SOURCE_BYTES:
@@ -78,3 +84,42 @@ def signature(listing: Listing) -> str:
     """Return a kernel with its parameters and defaults on one line."""
     shown = [p.name if p.required else f"{p.name}={p.default!r}" for p in listing.parameters]
     return f"{listing.name}({', '.join(shown)})"
+
+
+def refuse_text_for_numbers(listing: Listing, params: Mapping[str, Any]) -> None:
+    """Refuse a word where a kernel's default is a whole number; a data type may be meant.
+
+    Raises:
+        InputError: There is one; the message names the parameter.
+    """
+    for item in listing.parameters:
+        value = params.get(item.name)
+        if type(item.default) is int and isinstance(value, str) and not _is_dtype(value):
+            raise InputError(f"{item.name}={value!r} is no whole number (default {item.default})")
+
+
+def _is_dtype(text: str) -> bool:
+    try:
+        parse_dtype(text)
+    except InputError:
+        return False
+    return True
+
+
+def blamed(listing: Listing, params: Mapping[str, Any]) -> str:
+    """Return ``with bk=0: `` for the values that may be why a kernel fails; empty if none may.
+
+    Those are the values that differ from the author's defaults, and, where there is no default,
+    those that are no size.
+    """
+    defaults = {item.name: item.default for item in listing.parameters if not item.required}
+    odd = [
+        f"{name}={value!r}"
+        for name, value in params.items()
+        if (value != defaults[name] if name in defaults else not _is_size(value))
+    ]
+    return f"with {', '.join(odd)}: " if odd else ""
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and value > 0

@@ -117,7 +117,9 @@ def _shared(kernel: Kernel) -> MemoryUse:
         static = round_up(static, kernel.dynamic_align_bytes)
     # the static layout is our rule over compiled items; without static items nothing is
     evidence = Evidence.MODELLED if kernel.static_bytes else Evidence.COMPILED
-    if kernel.assembled_static_bytes is not None:
+    if kernel.toolchain == "source":
+        evidence = Evidence.DECLARED
+    elif kernel.assembled_static_bytes is not None:
         static, evidence = kernel.assembled_static_bytes, Evidence.COMPILED
     parts = [b.evidence for b in kernel.buffers if b.memory is kernel.staging]
     dynamic = kernel.dynamic_bytes

@@ -9,12 +9,14 @@ from functools import partial
 from typing import Any
 
 from tilefit._advice import advice
+from tilefit._ascend_limits import as_scheduled
 from tilefit._ascend_refusals import cautious, plain_refusal, reuse_would_do
 from tilefit._device import Device
-from tilefit._errors import RefusedError, UnknownNameError
+from tilefit._errors import KernelError, RefusedError, UnknownNameError
 from tilefit._kernel import Kernel, Listing
 from tilefit._ladder import ladder, parse_ladder, steps
 from tilefit._memory import Evidence, weakest
+from tilefit._naming import blamed, refuse_text_for_numbers
 from tilefit._plan import owned, place
 from tilefit._reader import Options, Reader, target_of, why_unread
 from tilefit._report import Result, Rung, Stages, Tried
@@ -63,6 +65,7 @@ class Planner:
         if target is None:
             status = Status.UNKNOWN
             return [self._without_kernel(status, why_unread(device), device, None, ())]
+        refuse_text_for_numbers(self.listing, self.params)
 
         def judged(kernel: Kernel) -> Verdict:
             return judge(kernel, place(kernel), device, self.options.policy)
@@ -71,7 +74,7 @@ class Planner:
             params: Mapping[str, Any], configs: Mapping[str, Any] | None = None
         ) -> tuple[Kernel, ...]:
             try:
-                return self.reader(params, target, configs)
+                return tuple(as_scheduled(k, device) for k in self.reader(params, target, configs))
             except RefusedError as refusal:
                 raise RefusedError(_why_refused(refusal, device)) from refusal
 
@@ -81,11 +84,15 @@ class Planner:
         )
         try:
             kernels = read(self.params)
+        except KernelError as error:
+            raise KernelError(f"{blamed(self.listing, self.params)}{error}") from error
         except RefusedError as refusal:
             reason = str(refusal)
             # Ascend's compiler refuses for want of memory: a smaller tile is what helps
             wanted = plain_refusal(str(refusal.__cause__), device) is not None
             tried = self._tried(read, judged, device, misses=wanted) if wanted else ()
+            if not wanted and target not in reason:  # else it is for want of memory, or the chip
+                reason = f"{blamed(self.listing, self.params)}{reason}"
             reason += self._reuse(read, tried, device)
             result = self._without_kernel(Status.CANNOT_LOWER, reason, device, target, rungs)
             if any(one.outcome.status is Status.FITS for one in tried):

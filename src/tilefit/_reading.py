@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,8 +24,13 @@ class Kernels(Protocol):
     toolchain: str
     version: str
 
-    def load(self) -> tuple[Listing, ...]:
-        """Return the kernels that the file offers."""
+    def load(self, stand_ins: Sequence[Mapping[str, Any]] = ()) -> tuple[Listing, ...]:
+        """Return the kernels that the file offers.
+
+        Args:
+            stand_ins: Devices, of each target the first, of which user code is told where it
+                fails without; none to let it fail.
+        """
         ...
 
     def run(self, device_facts: Mapping[str, Any]) -> Ran:
@@ -76,17 +81,22 @@ class Stored:
         self._cut_short = False
         self._ran: Ran | None = None
         self._mode: tuple[str, Mapping[str, Any] | None] = ("load", None)
+        self._stand_ins: tuple[Mapping[str, Any], ...] = ()
         self._session: Session | None = None
         self._session_mode: tuple[str, Mapping[str, Any] | None] | None = None
 
-    def load(self) -> tuple[Listing, ...]:
-        """Return the kernels that the file offers; see `Session.load`."""
-        self._mode = ("load", None)
+    def load(self, stand_ins: Sequence[Mapping[str, Any]] = ()) -> tuple[Listing, ...]:
+        """Return the kernels that the file offers; see `Session.load`.
+
+        A file that fails as it is, such as for want of a package or a device, is executed again
+        as `run` does it: with stand-ins for both.
+        """
+        self._mode, self._stand_ins = ("load", None), tuple(stand_ins)
 
         def ask(session: Session) -> dict[str, Any]:
             return {"kernels": [asdict(item) for item in session.listings]}
 
-        answer = self._answer("list", {}, "", {}, ask)
+        answer = self._answer_or_stand_in("list", {}, "", {}, ask)
         return tuple(Listing.from_dict(item) for item in answer["kernels"])
 
     def run(self, device_facts: Mapping[str, Any]) -> Ran:
@@ -123,10 +133,38 @@ class Stored:
             )
             return {"kernels": [one.to_dict() for one in kernels]}
 
-        answer = self._answer(f"read {kernel}", params, target, options, ask)
+        answer = self._answer_or_stand_in(f"read {kernel}", params, target, options, ask)
         return tuple(Kernel.from_dict(item) for item in answer["kernels"])
 
     # ---- one question --------------------------------------------------------------------
+
+    def _answer_or_stand_in(
+        self,
+        what: str,
+        params: Mapping[str, Any],
+        target: str,
+        options: Mapping[str, Any],
+        ask: Callable[[Session], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """Return the answer, where user code fails as it is with stand-ins for what it lacks."""
+        mode, facts = self._mode
+        plain: KernelError | None = None
+        if mode == "load" and facts is None:
+            try:
+                return self._answer(what, params, target, options, ask)
+            except KernelError as error:
+                if not self._stand_ins:
+                    raise
+                plain = error
+        if mode == "load":
+            alike = (one for one in self._stand_ins if one.get("target") == target)
+            self._mode = ("load", next(alike, self._stand_ins[0]))
+        try:
+            return self._answer(what, params, target, options, ask)
+        except TilefitError:
+            if plain is not None:  # then it is not for want of them
+                self._mode, self._stand_ins = ("load", None), ()
+            raise
 
     def _answer(
         self,
@@ -200,7 +238,7 @@ class Stored:
         mode, facts = self._mode
         self._begun, start = clock(), time.monotonic()
         if mode == "load":
-            self._session.load()
+            self._session.load(facts)
         else:
             assert facts is not None
             self._ran = self._session.run(facts)
@@ -228,7 +266,7 @@ class Estimated:
         self._file = frontend.load(path, device_facts)
         self._path = path
 
-    def load(self) -> tuple[Listing, ...]:
+    def load(self, stand_ins: Sequence[Mapping[str, Any]] = ()) -> tuple[Listing, ...]:  # noqa: ARG002
         """Return the kernels that the file defines."""
         return self._file.kernels()
 

@@ -18,6 +18,9 @@ from tilefit._memory import Evidence, Memory, Owner
 READ_AS = {Memory.UB: Owner.AIV, Memory.L1: Owner.AIC}
 """Where such a buffer can be, and which core has it."""
 
+FEWEST = "fewest-versions"
+"""Why an estimate counts one version of a tile: a code of `tilefit._reasons.REASONS`."""
+
 
 class Outlook(StrEnum):
     """What all readings together say of UB and L1."""
@@ -84,7 +87,7 @@ def _arenas(before: Sequence[Arena], buffers: Sequence[Buffer]) -> Iterable[Aren
     yield from (arena for arena in before if arena.memory not in READ_AS)
 
 
-def _sum(buffers: Sequence[Buffer]) -> int | None:
+def _sum(buffers: Iterable[Buffer]) -> int | None:
     sizes = [b.bytes for b in buffers]
     return None if None in sizes else sum(size or 0 for size in sizes)
 
@@ -165,3 +168,100 @@ def _part(reading: Reading, limits: Mapping[Memory, int]) -> str:
 
 def _title(memory: Memory) -> str:
     return memory.upper()
+
+
+# ---- versions --------------------------------------------------------------------------------
+
+_SCHEDULED_TARGET = "ascend"  # TileLang's own backend; the adapter's targets are ascend-910b ...
+_ADAPTER = "tilelang-ascend"
+
+
+def with_versions_that_fit(kernel: Kernel, limits: Mapping[Memory, int]) -> Kernel:
+    """Return an estimated kernel with one version of each tile where all asked for do not fit.
+
+    TileLang's Ascend scheduler treats ``num_stages`` as the most versions that it may keep of a
+    tile and takes as many as fit, so that the declared sum is an upper end, and one version of
+    each tile the lower. Other compilers are not known to do that.
+
+    Args:
+        kernel: A kernel; one that a compiler made, or that another would make, is returned as
+            it is.
+        limits: What each memory offers it, in bytes.
+    """
+    if kernel.toolchain != "source" or kernel.target != _SCHEDULED_TARGET:
+        return kernel
+    if kernel.toolchain_version.startswith(_ADAPTER):
+        return kernel
+    over = [
+        a.memory
+        for a in kernel.arenas
+        if a.total_bytes is not None and a.total_bytes > limits.get(a.memory, a.total_bytes)
+    ]
+    if not any(_may_have_fewer(b) for b in kernel.buffers if b.memory in over):
+        return kernel
+    buffers = tuple(
+        _in_one_version(b) if b.memory in over and _may_have_fewer(b) else b for b in kernel.buffers
+    )
+    arenas = tuple(
+        replace(a, total_bytes=_sum([b for b in buffers if b.memory is a.memory]))
+        if a.memory in over
+        else a
+        for a in kernel.arenas
+    )
+    ub = next((a.total_bytes for a in arenas if a.memory is Memory.UB), kernel.dynamic_bytes)
+    fewer = replace(kernel, buffers=buffers, arenas=arenas, dynamic_bytes=ub)
+    lines = (_fewer_line(fewer, memory, limits[memory]) for memory in over)
+    return replace(fewer, notes=(*kernel.notes, *filter(None, lines)))
+
+
+def _may_have_fewer(buffer: Buffer) -> bool:
+    return (
+        buffer.stages is not None
+        and buffer.why == "pipeline"
+        and (buffer.copies or 0) > 1
+        and buffer.bytes is not None
+    )
+
+
+def _in_one_version(buffer: Buffer) -> Buffer:
+    assert buffer.bytes is not None
+    assert buffer.copies
+    return replace(
+        buffer, copies=1, bytes=buffer.bytes // buffer.copies, why=FEWEST, detail="one version"
+    )
+
+
+def asked_bytes(kernel: Kernel, memory: Memory) -> int | None:
+    """Return the bytes of a memory with every version that ``num_stages`` asks for.
+
+    Returns:
+        None if `with_versions_that_fit` took none away.
+    """
+    mine = [b for b in kernel.buffers if b.memory is memory]
+    if not any(b.why == FEWEST for b in mine):
+        return None
+    return sum((b.bytes or 0) * ((b.stages or 1) if b.why == FEWEST else 1) for b in mine)
+
+
+def _fewer_line(kernel: Kernel, memory: Memory, limit: int) -> str | None:
+    asked, least = (
+        asked_bytes(kernel, memory),
+        _sum(b for b in kernel.buffers if b.memory is memory),
+    )
+    if asked is None or least is None:
+        return None
+    return (
+        f"{memory}: counted with one version of each tile, {least:,} B; all that num_stages asks "
+        f"for are {asked:,} B, limit {limit:,} B, and the scheduler takes as many as fit"
+    )
+
+
+def scheduled_as_one(kernel: Kernel, memory: Memory) -> bool:
+    """Say whether one pipelined loop has every buffer of a memory, so that none is overlooked.
+
+    The scheduler adds up the tiles of one loop at a time: what lies outside of it, or what an
+    inner loop multiplies, is not in its sum.
+    """
+    names = {b.name for b in kernel.buffers if b.memory is memory}
+    touching = [loop for loop in kernel.loops if loop.num_stages and names & {*loop.buffers}]
+    return len(touching) == 1 and names <= {*touching[0].buffers}

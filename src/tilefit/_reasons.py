@@ -28,6 +28,8 @@ REASONS = {
     "could not be asked",
     "no-room": "the scheduler took fewer versions than it wanted: more do not fit the memory, as "
     "it counts it",
+    "fewest-versions": "an estimate counts one version, as those that num_stages asks for do not "
+    "fit: the scheduler takes as many as do",
     "outlives-iteration": "what it holds outlives an iteration of the pipelined loop: it cannot "
     "take turns",
     "fixed-versions": "T.annotate_buffer_versions fixes its versions, fit or not",

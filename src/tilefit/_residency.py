@@ -106,6 +106,8 @@ def _rounds(kernel: Kernel, device: Device, *, cube: bool) -> Rounds:
     if blocks is None:
         opened = ", ".join(str(extent) for extent in grid if not isinstance(extent, int))
         reason = f"the grid has {opened} in it: give the sizes with --set NAME=VALUE"
+        if "?" in grid:
+            reason = "the grid is not known"
     elif cores is None:
         names = ", ".join(products_of(device))
         reason = f"{device.name} is no product, so its cores are not known: name one of {names}"

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tilefit._ascend_limits import arena_check, ascend_checks
-from tilefit._checks import Check, Policy, Status, fullest, no_blocks, worst
+from tilefit._checks import Check, Policy, Status, fullest, no_blocks, why_open, worst
 from tilefit._device import Device
 from tilefit._kernel import Dim, Kernel
-from tilefit._memory import STAGING
+from tilefit._memory import STAGING, Memory
 from tilefit._plan import ASCEND_OWNERS, MemoryUse, on_ascend
 from tilefit._units import round_up
 
@@ -84,7 +84,9 @@ def _memory(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) -> C
     limit = device.pool(use.memory).per_block_bytes
     limit -= policy.headroom_bytes if use.memory in STAGING else 0
     if use.total_bytes is None:
-        reason = f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
+        mine = [b for b in kernel.buffers if b.memory in (use.memory, Memory.UNDECIDED)]
+        reason = why_open(kernel, use.memory, mine)
+        reason = reason or f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
         return Check(name=use.memory, value=None, limit=limit, status=Status.UNKNOWN, reason=reason)
     if use.total_bytes <= limit:
         return Check(name=use.memory, value=use.total_bytes, limit=limit, status=Status.FITS)
@@ -227,13 +229,15 @@ def _at_most(name: str, value: Dim | None, limit: int | None) -> Check:
             reason=f"no {name} limit is known for this device",
         )
     if not isinstance(value, int):
-        what = f"{name} is {value}" if value else f"{name} is symbolic"
+        written = value not in (None, "?")
         return Check(
             name=name,
             value=value,
             limit=limit,
             status=Status.UNKNOWN,
-            reason=f"{what}: give the sizes in it with --set NAME=VALUE",
+            reason=f"{name} is {value}: give the sizes in it with --set NAME=VALUE"
+            if written
+            else f"{name} is not known",
         )
     if value <= limit:
         return Check(name=name, value=value, limit=limit, status=Status.FITS)

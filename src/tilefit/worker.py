@@ -61,7 +61,8 @@ def main(request_fd: int, answer_fd: int, frontend: Frontend, memory_bytes: int)
             continue
         try:
             version = version or frontend.version()
-            if request["op"] == "run" and not prepared:
+            sandboxed = request["op"] == "run" or request.get("device") is not None
+            if sandboxed and not prepared:
                 frontend.prepare_run()
                 prepared = True
         except TilefitError as error:

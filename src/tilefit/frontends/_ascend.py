@@ -35,6 +35,7 @@ from tilefit.frontends._tilelang_declared import (
     declared_buffers,
     launch_of,
     loop_nodes,
+    names_of,
     visit,
 )
 from tilefit.frontends._tilelang_ir import in_order
@@ -74,7 +75,7 @@ def kernels_of(
         before, after = capture.merged(symbol)
         before, after = before or function, after or function
         gemms = gemms_of_l1(before)
-        loops = tuple(loop for _, loop in with_copied(loop_nodes(root, sizes)))
+        loops = tuple(loop for _, loop in with_copied(loop_nodes(root, sizes), names_of(root)))
         reader = Reader(capture, steps, versions, loops, sizes)
         own, added = reader.buffers(declared_buffers(root), keys, before, after)
         overlaps = overlaps_of(own, gemms, steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,6 +10,11 @@ from typing import Any, Protocol
 from tilefit._kernel import Kernel, Listing
 
 COMPILED_NOTHING = "ran to its end and compiled nothing"
+
+
+def stood_in_for(packages: Sequence[str]) -> str:
+    """Say that packages were missing and what was done about it."""
+    return f"not installed, stood in for: {', '.join(packages)}"
 
 
 class Source(Protocol):
@@ -43,6 +48,10 @@ class Source(Protocol):
             RefusedError: The compiler refused it.
         """
         ...
+
+
+OTHER_PYTHON = "TILEFIT_PYTHON"
+"""Environment variable of a child whose interpreter is not its parent's: what the user named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

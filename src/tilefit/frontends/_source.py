@@ -15,7 +15,7 @@ from typing import Any
 from tilefit._errors import InputError, UnknownNameError
 from tilefit._kernel import Kernel, Listing
 from tilefit._naming import MAX_SOURCE_BYTES
-from tilefit.frontends._source_allocate import ADAPTER
+from tilefit.frontends._source_allocate import BORROWED
 from tilefit.frontends._source_control import Break, Continue
 from tilefit.frontends._source_find import adapter_of, kernels_among, listing
 from tilefit.frontends._source_interpreter import Interpreter
@@ -119,7 +119,7 @@ class SourceFile:
             raise UnknownNameError("kernel", kernel, names)
         adapter = self._adapter
         if not adapter and target.startswith(_ADAPTER_ONLY):
-            adapter = ADAPTER
+            adapter = BORROWED
         machine = self._module(params, adapter)
         reading = Reading(machine, kernel)
         kernels = reading.kernels(target)

@@ -19,6 +19,9 @@ from tilefit.frontends._source_values import (
 
 # the two spellings of the adapter tilelang-ascend, the newer one first
 ADAPTER = ("tilelang-ascend@0.1.2", "tilelang-ascend@0.1.1")
+# a file of the common dialect on a chip that only the adapter serves: what the adapter lacks is
+# read as the common dialect has it
+BORROWED = (*ADAPTER, "tilelang")
 _COMMON = {row.function for row in scope_rows("tilelang")}
 # names that only the adapter has: they tell its files apart
 ADAPTER_FUNCTIONS = frozenset(
@@ -48,6 +51,11 @@ def dtype_of(value: Value) -> str | Unknown:
     except InputError:
         return Unknown((), f"dtype {text}")
     return f"custom[{name}]" if name in _CUSTOM else name
+
+
+def is_borrowed(tile: Tile) -> bool:
+    """Return whether a tile of the common dialect is read as the adapter would read it."""
+    return tile.row.dialect in ADAPTER and any(row.dialect == "tilelang" for row in tile.others)
 
 
 def is_allocation(name: str) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tilefit._kernel import Arena, Buffer
 from tilefit._memory import Evidence, Memory, Owner
+from tilefit.frontends._source_allocate import is_borrowed
 from tilefit.frontends._source_trace import TracedLaunch
 
 _CUBE_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
@@ -39,10 +40,13 @@ def memory_in_gemm(places: Sequence[int]) -> Memory:
     return found.pop() if len(found) == 1 else Memory.UNDECIDED
 
 
-def arenas_of(buffers: Sequence[Buffer], *, complete: bool) -> tuple[Arena, ...]:
+def arenas_of(
+    launch: TracedLaunch, buffers: Sequence[Buffer], *, complete: bool
+) -> tuple[Arena, ...]:
     """Return the sum of each memory that a kernel uses.
 
     Args:
+        launch: The kernel.
         buffers: All that it declares.
         complete: False if an allocation may be missing: then no sum is known.
 
@@ -54,7 +58,7 @@ def arenas_of(buffers: Sequence[Buffer], *, complete: bool) -> tuple[Arena, ...]
     may_hold_more: set[Memory] = set()
     if any(is_open(b) for b in undecided):
         may_hold_more.update(_OPEN)
-    if any(b.scope == "local.fragment" for b in undecided):
+    if any(b.scope == "local.fragment" for b in undecided if b not in _loose(launch, buffers)):
         may_hold_more.update(_GEMM_PLACES.values())
     found: list[Arena] = []
     for memory, owner in OWNERS.items():
@@ -79,16 +83,42 @@ def is_open(buffer: Buffer) -> bool:
     return buffer.memory is Memory.UNDECIDED and buffer.scope.startswith("shared")
 
 
-def open_lines(buffers: Sequence[Buffer]) -> tuple[str, ...]:
-    """Return a line for the buffers in UB or L1, and one for those in L0A, L0B or L0C."""
+def _loose(launch: TracedLaunch, buffers: Sequence[Buffer]) -> list[Buffer]:
+    """Return the fragments that no ``T.gemm`` takes and that nothing else places."""
+    taken = {tile.name for tile in launch.places}
+    return [
+        b
+        for b in buffers
+        if b.memory is Memory.UNDECIDED and b.scope == "local.fragment" and b.name not in taken
+    ]
+
+
+def borrowed(launch: TracedLaunch) -> bool:
+    """Return whether a kernel of the common dialect is read as the adapter would read it."""
+    return any(is_borrowed(tile) for tile in launch.tiles)
+
+
+def open_lines(launch: TracedLaunch, buffers: Sequence[Buffer]) -> tuple[str, ...]:
+    """Return what to say of a kernel whose buffers the source does not all place."""
     undecided = [b for b in buffers if b.memory is Memory.UNDECIDED]
+    loose = _loose(launch, buffers)
     tiles = ", ".join(b.name for b in undecided if is_open(b))
-    fragments = ", ".join(b.name for b in undecided if b.scope == "local.fragment")
+    fragments = ", ".join(
+        b.name for b in undecided if b.scope == "local.fragment" and b not in loose
+    )
     lines = []
+    if borrowed(launch):
+        lines.append(
+            "written in TileLang's common dialect, as for a GPU; its tiles are placed here as the "
+            "adapter tilelang-ascend places those of its own kernels"
+        )
     if tiles:
         lines.append(f"{tiles}: in UB or in L1, which the compiler decides by use")
     if fragments:
         lines.append(f"{fragments}: in L0A, L0B or L0C, T.gemm takes it in several places")
+    if loose:
+        names = ", ".join(b.name for b in loose)
+        lines.append(f"{names}: registers on a GPU; no T.gemm says where it would be on this chip")
     return tuple(lines)
 
 
@@ -106,8 +136,11 @@ def cores_of(launch: TracedLaunch, buffers: Sequence[Buffer]) -> str | None:
     memories = {b.memory for b in buffers}
     cube = bool(launch.gemms) or "Cube" in launch.regions or bool(memories & {*_CUBE_MEMORIES})
     vector = Memory.UB in memories or any(one in launch.regions for one in _VECTOR_REGIONS)
+    vector = vector or bool(_loose(launch, buffers))
     if cube and vector:
         return "mixed"
+    if borrowed(launch) and not cube:  # without a product, nothing in it is for a cube core
+        return "vector"
     if any(is_open(b) for b in buffers):
         return None
     return "cube" if cube else "vector" if vector else None

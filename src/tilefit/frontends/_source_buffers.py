@@ -13,14 +13,14 @@ are no part of it: it is no bound, neither from above nor from below.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tilefit._dtype import parse_dtype
 from tilefit._errors import InputError, RefusedError
 from tilefit._kernel import Buffer, Dim
 from tilefit._memory import STAGING, TMEM_COLUMN_BYTES, Evidence, Memory, Owner
 from tilefit._scopes import memory_of
-from tilefit.frontends._source_allocate import ADAPTER
+from tilefit.frontends._source_allocate import ADAPTER, is_borrowed
 from tilefit.frontends._source_ascend import OWNERS, memory_in_gemm
 from tilefit.frontends._source_ops import number
 from tilefit.frontends._source_trace import TracedLaunch, TracedLoop
@@ -48,6 +48,19 @@ class Missing:
     def lines(self) -> tuple[str, ...]:
         """Return a line for each set of missing names."""
         return tuple(self._line(*need, items) for need, items in self._needs.items())
+
+    def needs(self) -> str | None:
+        """Return the same of a single item in short, None if nothing is missing."""
+        found = [self._need(*need) for need in self._needs]
+        return "; ".join(found) or None
+
+    @staticmethod
+    def _need(names: tuple[str, ...], text: str) -> str:
+        if not names:
+            return f"the source alone does not say: {text}"
+        verb = "is" if len(names) == 1 else "are"
+        flags = " ".join(f"--set {name}=VALUE" for name in names)
+        return f"{', '.join(names)} {verb} not set: add {flags}"
 
     @staticmethod
     def _line(names: tuple[str, ...], text: str, items: dict[str, None]) -> str:
@@ -86,12 +99,15 @@ def buffer_of(tile: Tile, launch: TracedLaunch, vendor: str, missing: Missing) -
     label = tile.name or f"the buffer of line {tile.line}"
     memory = _memory(tile, vendor, launch)
     copies, why = _copies(tile, launch.loops, memory)
-    if copies is None:
-        missing.note(f"copies of {label}", *_stages_of(tile, launch.loops))
+    if vendor == "ascend" and tile in launch.fixed:
+        versions = number(launch.fixed[tile])
+        copies, why = (versions, "fixed-versions") if isinstance(versions, int) else (None, None)
+    own = Missing()
+    for item, values in _open_items(tile, label, launch, copies):
+        missing.note(item, *values)
+        own.note(item, *values)
     if tile.doubt is not None:
-        missing.note(f"whether {label} is allocated", tile.doubt)
         copies, why = None, None
-    _note_what_is_open(tile, label, missing)
     one_copy = _bytes(tile, memory)
     size = None if one_copy is None or copies is None else one_copy * copies
     fragment = tile.scope == "local.fragment"
@@ -108,22 +124,32 @@ def buffer_of(tile: Tile, launch: TracedLaunch, vendor: str, missing: Missing) -
         dtype=written(tile.dtype),
         copies=copies,
         why=why,
-        detail=f"T.Pipelined stages={copies}" if copies is not None and copies > 1 else None,
+        detail=f"T.Pipelined stages={copies}" if why in _DEEP else None,
         bytes=size,
         bytes_per_thread=size if of_a_thread else None,
         line=tile.line,
-        stages=copies if vendor == "ascend" and why in _DEEP else None,
+        stages=copies if vendor == "ascend" and why in _DEEP and not launch.unlimited else None,
         static=memory in (*STAGING, Memory.THREADGROUP) and tile.scope != "shared.dyn",
         evidence=Evidence.DECLARED,
+        needs=own.needs() if size is None else None,
     )
 
 
-def _note_what_is_open(tile: Tile, label: str, missing: Missing) -> None:
-    parts = [tile.dtype, tile.scope]
+def _open_items(
+    tile: Tile, label: str, launch: TracedLaunch, copies: int | None
+) -> Iterator[tuple[str, list[Value]]]:
+    """Yield what is not known of a tile, and the values that it hangs on."""
+    if copies is None:
+        fixed = tile in launch.fixed
+        needed = [launch.fixed[tile]] if fixed else _stages_of(tile, launch.loops)
+        yield f"copies of {label}", needed
+    if tile.doubt is not None:
+        yield f"whether {label} is allocated", [tile.doubt]
+    parts: list[Value] = [tile.dtype, tile.scope]
     parts += [tile.shape] if isinstance(tile.shape, Unknown) else tile.shape
     needed = [p for p in parts if not isinstance(number(p), (int, str))]
     if needed:
-        missing.note(label, *needed)
+        yield label, needed
 
 
 def _memory(tile: Tile, vendor: str, launch: TracedLaunch) -> Memory:
@@ -143,9 +169,14 @@ def _memory(tile: Tile, vendor: str, launch: TracedLaunch) -> Memory:
         by_use = row.memory is Memory.UNDECIDED and scope == row.scope
         found.add(Memory.UNDECIDED if by_use else meaning)
     if not found and refused is not None:
-        raise RefusedError(f"line {tile.line}: {refused}") from refused
+        words = str(refused)
+        if tile.row.memory is Memory.TENSOR and not tile.scope_given:
+            words = f"T.{tile.row.function} takes tensor memory, which {vendor} chips lack"
+        raise RefusedError(f"line {tile.line}: {words}") from refused
     if tile.row.dialect in ADAPTER and tile.scope == "local.fragment":
-        return memory_in_gemm(launch.places.get(tile, ()))
+        places = launch.places.get(tile, ())
+        # a GPU keeps it in registers; only T.gemm says what it is on a cube core
+        return memory_in_gemm(places) if places or not is_borrowed(tile) else Memory.UNDECIDED
     return found.pop() if len(found) == 1 else Memory.UNDECIDED
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilefit._kernel import Kernel, Launch, Loop
 from tilefit._memory import STAGING, Memory
+from tilefit.frontends._source_allocate import is_borrowed
 from tilefit.frontends._source_ascend import arenas_of, conditions_of, cores_of, open_lines
 from tilefit.frontends._source_buffers import Missing, buffer_of, dim, product
 from tilefit.frontends._source_find import plain
@@ -32,6 +33,7 @@ class Origin:
         params: Its parameters.
         target: What it is read for.
         notes: What was chosen or is missing before it could be traced.
+        unread: Those of them that say why there may be more than was traced.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Origin:
     params: Mapping[str, Any]
     target: str
     notes: Sequence[str] = ()
+    unread: Sequence[str] = ()
 
     @property
     def vendor(self) -> str:
@@ -71,6 +74,8 @@ def kernels_of(trace: Trace, origin: Origin) -> tuple[Kernel, ...]:
 def _dialect(trace: Trace) -> str:
     """Return the dialect of a kernel's allocations."""
     tiles = [*trace.before, *(tile for launch in trace.launches for tile in launch.tiles)]
+    if any(is_borrowed(tile) for tile in tiles):
+        return "tilelang"
     return next((t.row.dialect for t in tiles if t.row.dialect != "tilelang"), "tilelang")
 
 
@@ -92,6 +97,7 @@ def _without_launch(trace: Trace, origin: Origin) -> Kernel:
         static_bytes=0,
         dynamic_align_bytes=None,
         notes=(*origin.notes, *trace.gaps, "the source alone does not show a T.Kernel block"),
+        unread=(*origin.unread, *trace.gaps, f"no T.Kernel block in {origin.function}"),
     )
 
 
@@ -99,6 +105,7 @@ def _kernel(launch: TracedLaunch, trace: Trace, origin: Origin, function: str) -
     missing = Missing()
     if launch.doubt is not None:
         missing.note("whether this T.Kernel runs", launch.doubt)
+    unread = (*trace.gaps, *missing.lines())
     buffers = tuple(buffer_of(t, launch, origin.vendor, missing) for t in launch.tiles)
     dynamic = [b for b in buffers if b.scope == "shared.dyn"]
     static = [b for b in buffers if b.memory in (*STAGING, Memory.THREADGROUP) and b.static]
@@ -121,6 +128,7 @@ def _kernel(launch: TracedLaunch, trace: Trace, origin: Origin, function: str) -
         loops=tuple(_loop(loop) for loop in launch.loops),
         gemms=launch.gemms,
         notes=(*lines, *missing.lines()),
+        unread=unread,
     )
     return _on_ascend(kernel, launch, whole) if origin.vendor == "ascend" else kernel
 
@@ -132,7 +140,7 @@ def _on_ascend(kernel: Kernel, launch: TracedLaunch, whole: bool) -> Kernel:
     if unsure:
         missing.note("whether its vector and cube regions are there", *unsure)
     buffers = kernel.buffers
-    arenas = arenas_of(buffers, complete=whole and not unsure)
+    arenas = arenas_of(launch, buffers, complete=whole and not unsure)
     ub = next((a.total_bytes for a in arenas if a.memory is Memory.UB), 0 if whole else None)
     return replace(
         kernel,
@@ -142,7 +150,8 @@ def _on_ascend(kernel: Kernel, launch: TracedLaunch, whole: bool) -> Kernel:
         arenas=arenas,
         conditions=conditions_of(launch),
         cores=None if unsure else cores_of(launch, buffers),
-        notes=(*kernel.notes, *missing.lines(), *open_lines(buffers)),
+        notes=(*kernel.notes, *missing.lines(), *open_lines(launch, buffers)),
+        unread=(*kernel.unread, *missing.lines()),
     )
 
 

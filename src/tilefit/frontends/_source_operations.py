@@ -111,6 +111,8 @@ class Operations(Expressions):
         """Note what an operation of the language reads and writes."""
         places, named = arguments.places, arguments.names
         base = None
+        if self.trace is not None and name.startswith("annotate"):
+            self.trace.annotate(name, next(iter([*places, *named.values()]), None))
         if self.trace is not None and not name.startswith(("annotate", "use_", "set_")):
             writes = written_by(name, places)
             for at, value in enumerate(places):

@@ -37,6 +37,7 @@ class Reading:
         self.name = name
         self.params: dict[str, Any] = {}
         self.notes: list[str] = []
+        self.unread: list[str] = []
         self.tuned: dict[str, Any] = {}
         self.complete = True
 
@@ -79,6 +80,7 @@ class Reading:
             },
             target=target,
             notes=self.notes,
+            unread=self.unread,
         )
         return kernels_of(trace, origin)
 
@@ -104,9 +106,9 @@ class Reading:
         self.complete = False
         if isinstance(value, Unknown):
             needs = " ".join(f"--set {name}=VALUE" for name in value.names)
-            self.notes.append(
-                f"which kernel it builds is not known{f': add {needs}' if needs else ''}"
-            )
+            line = f"which kernel it builds is not known{f': add {needs}' if needs else ''}"
+            self.notes.append(line)
+            self.unread.append(line)
             return
         kind = type(value).__name__ if known(value) else "value"
         raise KernelError(f"{self.machine.file}: calling {self.name} gives a {kind}, no kernel")

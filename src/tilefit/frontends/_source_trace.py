@@ -64,6 +64,8 @@ class TracedLaunch:
         loops: Its pipelined loops, and those without iterations.
         gemms: How many matrix products are written in it.
         places: Where a tile stands among the arguments of those products.
+        fixed: Tiles whose versions an annotation fixes, and how many.
+        unlimited: Whether an annotation takes a limit away from Ascend's scheduler.
         regions: Ascend's vector and cube regions in it, each with why it may not be there.
     """
 
@@ -74,6 +76,8 @@ class TracedLaunch:
     gemms: int = 0
     places: dict[Tile, list[int]] = field(default_factory=dict)
     regions: dict[str, Unknown | None] = field(default_factory=dict)
+    fixed: dict[Tile, Value] = field(default_factory=dict)
+    unlimited: bool = False
 
 
 class Trace:
@@ -177,6 +181,15 @@ class Trace:
         """Note a region for one kind of core."""
         if self._open and (doubt is None or name not in self._open[-1].regions):
             self._open[-1].regions[name] = doubt
+
+    def annotate(self, name: str, given: Value) -> None:
+        """Note what an annotation tells Ascend's scheduler."""
+        if not self._open:
+            return
+        if name == "annotate_buffer_versions" and isinstance(given, dict):
+            self._open[-1].fixed.update((k, v) for k, v in given.items() if isinstance(k, Tile))
+        elif name == "annotate_unlimit_memory":
+            self._open[-1].unlimited = True
 
     def gap(self, line: str) -> None:
         """Note why there may be more than is recorded."""

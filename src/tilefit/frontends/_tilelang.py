@@ -8,13 +8,16 @@ Kernels are found in `_tilelang_find`, built in `_tilelang_factory`, lowered in 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilefit._errors import InputError, ToolchainError, UnknownNameError
+from tilefit._errors import InputError, KernelError, ToolchainError, UnknownNameError
 from tilefit._kernel import Kernel, Listing
+from tilefit.frontends._protocol import OTHER_PYTHON, stood_in_for
 from tilefit.frontends._tilelang_factory import build
 from tilefit.frontends._tilelang_find import kernel_style, kernels_among, listing
 from tilefit.frontends._tilelang_lower import lower_built, tvm_target
@@ -44,9 +47,7 @@ class TileLangFrontend:
         try:
             import tilelang
         except ModuleNotFoundError as error:
-            raise ToolchainError(
-                f"TileLang is not installed here ({error}): pip install 'tilefit[tilelang]'"
-            ) from error
+            raise ToolchainError(_how_to_install(error)) from error
         except Exception as error:
             raise ToolchainError(f"importing TileLang failed: {one_line(str(error))}") from error
         return str(tilelang.__version__).split("+")[0]
@@ -61,7 +62,12 @@ class TileLangFrontend:
 
         sandbox = Sandbox(path, device_facts)
         with sandbox:
-            module = load_module(path)
+            try:
+                module = load_module(path)
+            except KernelError as error:
+                if not sandbox.missing.needed_after_all(str(error)):
+                    raise
+                module = load_module(path)
         found = kernels_among(vars(module), module.__name__)
         return TileLangSource(path, found, version, sandbox)
 
@@ -98,6 +104,17 @@ class TileLangFrontend:
         name = str(dict(attrs)["global_symbol"]) if attrs and "global_symbol" in attrs else None
         name = name or getattr(getattr(kernel, "func", kernel), "__name__", found.name)
         return TileLangSource(Path("<this process>"), {str(name): kernel}, version)
+
+
+def _how_to_install(error: ModuleNotFoundError) -> str:
+    where, command = "here", "pip install 'tilefit[tilelang]'"
+    other = os.environ.get(OTHER_PYTHON)
+    if other:
+        where, command = f"for {other}", f"{shlex.quote(other)} -m pip install tilelang"
+    return (
+        f"TileLang is not installed {where} ({error}): {command}, or add --estimate to read the "
+        "source alone"
+    )
 
 
 class TileLangSource:
@@ -141,6 +158,8 @@ class TileLangSource:
         context = self._sandbox.aimed_at(target) if self._sandbox else nullcontext()
         with context, tvm_target(target):
             built = build(self._found[kernel], given, kernel, self.path)
+        if self._sandbox and self._sandbox.missing.names:
+            built = replace(built, notes=(*built.notes, stood_in_for(self._sandbox.missing.names)))
         return lower_built(
             built,
             name=kernel,

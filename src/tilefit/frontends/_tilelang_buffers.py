@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from tilefit._kernel import Buffer
 from tilefit._memory import STAGING, TMEM_COLUMN_BYTES, Memory, Owner
 from tilefit._scopes import memory_of
 from tilefit._units import round_up
-from tilefit.frontends._tilelang_declared import dim, nbytes, visit
+from tilefit.frontends._tilelang_declared import dim, lowered_name, nbytes, visit
 from tilefit.frontends._tilelang_liveness import AGGRESSIVE_MERGE, DISABLE_REUSE, live_buffers
 from tilefit.frontends._tilelang_why import Causes
 
@@ -26,7 +26,9 @@ def buffers_of(
     causes: Causes,
     source: str,
     configs: Mapping[str, Any],
+    *,
     seen: Mapping[str, int],
+    used: Set[Any],
     vendor: str,
 ) -> tuple[tuple[Buffer, ...], int]:
     """Return every buffer, source ones first, and the static bytes laid out item by item.
@@ -38,8 +40,9 @@ def buffers_of(
         causes: What the passes did to its buffers.
         source: Generated source of the module.
         configs: The kernel's pass configs.
+        seen: How many buffers of each lowered name earlier T.Kernels of the PrimFunc have.
+        used: Data variables of the buffers that this T.Kernel uses.
         vendor: Whose chip the target is.
-        seen: How many buffers of each name earlier T.Kernels of the PrimFunc have.
     """
     lowered = _allocations(before)
     rows: list[tuple[Buffer, Any]] = []
@@ -47,16 +50,20 @@ def buffers_of(
     columns = _tmem_columns(source)
     count = dict(seen)
     for written in declared:
-        nth = count.get(str(written.name), 0)
-        count[str(written.name)] = nth + 1
+        name = lowered_name(written)
+        nth = count.get(name, 0)
+        count[name] = nth + 1
         if str(written.scope()) == "shared.tmem":
             # what is left of its name in shared memory is the word that holds its address
             rows.append((_tmem_buffer(written, columns), None))
             continue
-        match = next((a for a in rest if str(a.name) == str(written.name)), None)
+        match = next((a for a in rest if lowered_name(a) == name), None)
         if match is not None:
             rest.remove(match)
-        rows.append((_source_buffer(written, match, causes, nth, vendor), match))
+        buffer = _source_buffer(written, match, causes, nth, vendor)
+        if match is None and written.data in used and buffer.memory is Memory.REGISTERS:
+            buffer = replace(buffer, bytes_per_thread=None)  # what became of it is not known
+        rows.append((buffer, match))
     rows += [(_compiler_buffer(allocation, columns, vendor), allocation) for allocation in rest]
     offsets = _offsets(after)
     alone = _only_dynamic(lowered)
@@ -72,7 +79,7 @@ def buffers_of(
     for buffer, allocation in sorted(
         (row for row in rows if row[0].static), key=lambda row: lowered.index(row[1])
     ):
-        align = static_align.get(buffer.name, _STATIC_ALIGN)
+        align = static_align.get(str(allocation.name), _STATIC_ALIGN)
         start = round_up(static_end, align)
         static_end = start + (buffer.bytes or 0)
         static_at[allocation] = (start, align)
@@ -160,7 +167,7 @@ def _source_buffer(written: Any, lowered: Any, causes: Causes, nth: int, vendor:
     if memory is Memory.REGISTERS:
         return replace(buffer, bytes_per_thread=0 if lowered is None else now)
     if lowered is None:
-        return replace(buffer, bytes=0, copies=0, why=causes.why(buffer.name, nth, 0))
+        return replace(buffer, bytes=0, copies=0, why=causes.why(written, nth, 0))
     copies = None
     if one_copy and now is not None and now % one_copy == 0:
         copies = now // one_copy
@@ -168,7 +175,7 @@ def _source_buffer(written: Any, lowered: Any, causes: Causes, nth: int, vendor:
         buffer,
         bytes=now,
         copies=copies,
-        why=causes.why(buffer.name, nth, copies),
+        why=causes.why(written, nth, copies),
         detail=causes.detail(buffer.name, copies),
         static=not scope.startswith(("shared.dyn", "shared.tmem")),
     )
@@ -176,9 +183,9 @@ def _source_buffer(written: Any, lowered: Any, causes: Causes, nth: int, vendor:
 
 def _tmem_buffer(written: Any, columns: Mapping[str, int]) -> Buffer:
     """Return a TMEM buffer with the columns that the generated code allocates for it."""
-    name = str(written.name)
+    name = lowered_name(written)
     return Buffer(
-        name=name,
+        name=str(written.name),
         scope=str(written.scope()),
         memory=Memory.TENSOR,
         owner=Owner.BLOCK,

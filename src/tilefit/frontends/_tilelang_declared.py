@@ -29,6 +29,20 @@ def launch_roots(prim_func: Any) -> list[Any]:
     return found
 
 
+def launches(prim_func: Any) -> bool:
+    """Say whether a PrimFunc launches threads: by T.Kernel, or by threads that it binds itself."""
+    found: list[Any] = []
+
+    def look(node: Any) -> None:
+        if type(node).__name__ == "For" and getattr(node, "thread_binding", None) is not None:
+            found.append(node)
+        if str(getattr(node, "attr_key", "")) == "thread_extent":
+            found.append(node)
+
+    visit(prim_func.body, look)
+    return bool(found or launch_roots(prim_func))
+
+
 def declared_buffers(root: Any) -> list[Any]:
     """Return the buffers that the author allocated in a statement, in order."""
     found: list[Any] = []
@@ -40,9 +54,38 @@ def declared_buffers(root: Any) -> list[Any]:
     return found
 
 
+def names_of(root: Any) -> dict[Any, str]:
+    """Return the name of each buffer that the author allocated, by its data variable.
+
+    ``T.reshape`` and ``T.view`` give another buffer over the same variable.
+    """
+    return {buffer.data: str(buffer.name) for buffer in declared_buffers(root)}
+
+
+def lowered_name(buffer: Any) -> str:
+    """Return what lowering calls a buffer: the last name that any view of it was given."""
+    return str(buffer.data.name)
+
+
+def used_variables(root: Any) -> set[Any]:
+    """Return the data variables of all buffers that a statement reads, writes or points into."""
+    found: set[Any] = set()
+
+    def look(node: Any) -> None:
+        kind = type(node).__name__
+        if kind in ("BufferLoad", "BufferStore"):
+            found.add(node.buffer.data)
+        elif kind == "Var":
+            found.add(node)
+
+    visit(root, look)
+    return found
+
+
 def loop_nodes(root: Any, sizes: Sizes) -> list[tuple[Any, Loop]]:
     """Return the loops that ask for stages and those that never run, outermost first."""
     found: list[tuple[Any, Loop]] = []
+    known = names_of(root)
 
     def look(node: Any) -> None:
         if type(node).__name__ != "For":
@@ -60,7 +103,7 @@ def loop_nodes(root: Any, sizes: Sizes) -> list[tuple[Any, Loop]]:
             variable=str(node.loop_var.name),
             extent=extent,
             num_stages=None if stages is None else int(stages),
-            buffers=_touched(node.body),
+            buffers=_touched(node.body, known),
         )
         found.append((node, loop))
 
@@ -68,14 +111,14 @@ def loop_nodes(root: Any, sizes: Sizes) -> list[tuple[Any, Loop]]:
     return found[::-1]
 
 
-def _touched(body: Any) -> tuple[str, ...]:
+def _touched(body: Any, known: Mapping[Any, str]) -> tuple[str, ...]:
     names: dict[str, None] = {}
 
     def look(node: Any) -> None:
         if type(node).__name__ in ("BufferLoad", "BufferStore"):
             scope = str(node.buffer.scope())
             if scope != "global":
-                names[str(node.buffer.name)] = None
+                names[known.get(node.buffer.data, str(node.buffer.name))] = None
 
     visit(body, look)
     return tuple(names)

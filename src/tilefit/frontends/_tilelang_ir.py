@@ -22,6 +22,9 @@ from tilefit.frontends._tilelang_declared import (
     launch_of,
     launch_roots,
     loop_nodes,
+    lowered_name,
+    names_of,
+    used_variables,
 )
 from tilefit.frontends._tilelang_liveness import DISABLE_REUSE
 from tilefit.frontends._tilelang_notes import gemms_of, notes_of, roles_of
@@ -111,13 +114,23 @@ def kernels_of(
     for (symbol, function), root in zip(functions, roots, strict=True):
         attrs = dict(function.attrs)
         declared = declared_buffers(root)
-        nodes = with_copied(loop_nodes(root, sizes))
+        nodes = with_copied(loop_nodes(root, sizes), names_of(root))
         causes = Causes(prim_func, nodes, capture.modules)
         before = function_named(capture.before, symbol) or function
         after = function_named(capture.after, symbol) or function
-        buffers, static = buffers_of(declared, before, after, causes, source, configs, seen, vendor)
+        buffers, static = buffers_of(
+            declared,
+            before,
+            after,
+            causes,
+            source,
+            configs,
+            seen=seen,
+            used=used_variables(root),
+            vendor=vendor,
+        )
         for buffer in declared:
-            seen[str(buffer.name)] = seen.get(str(buffer.name), 0) + 1
+            seen[lowered_name(buffer)] = seen.get(lowered_name(buffer), 0) + 1
         found.append(
             Kernel(
                 name=name,

@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tilefit._errors import InputError, RefusedError, UnknownNameError
+from tilefit._errors import InputError, KernelError, RefusedError, UnknownNameError
 from tilefit._kernel import Kernel
 from tilefit._memory import Memory
 from tilefit.frontends._tilelang_build import nvcc_flags
+from tilefit.frontends._tilelang_declared import launches
 from tilefit.frontends._tilelang_factory import Built, wrong_target
 from tilefit.frontends._tilelang_target import foreign_instructions
 from tilefit.frontends._user_code import one_line
@@ -50,6 +51,7 @@ def lower_built(
 
     Raises:
         InputError: A parameter is neither the factory's nor an open size.
+        KernelError: It launches nothing.
         RefusedError: The kernel is for another target, or the compiler refused it.
     """
     open_sizes = _open_sizes(built.prim_func)
@@ -102,8 +104,11 @@ def lower(
         want_build: Whether what it takes to assemble it is kept.
 
     Raises:
+        KernelError: It launches nothing.
         RefusedError: The compiler refused.
     """
+    if not launches(prim_func):  # TileLang would lower it to a launch of one thread
+        raise KernelError(f"{name} launches no kernel: it has no T.Kernel")
     from tilelang import tvm
     from tilelang.engine.lower import lower as lower_by_tilelang
 

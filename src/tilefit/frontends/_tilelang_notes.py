@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tilefit._kernel import Loop, Role
-from tilefit.frontends._tilelang_declared import dim, product, visit
+from tilefit.frontends._tilelang_declared import dim, lowered_name, product, visit
 
 # cp.async.bulk.tensor: strides and the inner extent are multiples of 16 bytes (PTX ISA)
 _TMA_BYTES = 16
@@ -67,7 +67,7 @@ def notes_of(
     for node, loop in staged:
         for source, copied in _copies_from_global(node):
             name = str(copied.name)
-            if name not in with_tma:
+            if lowered_name(copied) not in with_tma:
                 why = _why_no_tma(source, copied, configs)
                 notes.append(f"the copy into {name} (loop over {loop.variable}) uses no TMA: {why}")
     if staged and not specialised:

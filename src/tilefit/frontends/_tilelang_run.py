@@ -35,9 +35,7 @@ def run(path: Path, device_facts: Mapping[str, Any], seconds: float, version: st
     with sandbox:
         end = time.monotonic() + _SHARE_OF_TIME * seconds
         module, ended = run_as_main(path, _SHARE_OF_TIME * seconds, sandbox.recorder.raised)
-        if sandbox.missing.left_out and "raised NameError" in (ended or ""):
-            # it tried to import a package, went on without it, and then used it
-            sandbox.missing.also_in_try = True
+        if sandbox.missing.needed_after_all(ended or ""):
             left = end - time.monotonic()
             module, ended = run_as_main(path, left, sandbox.recorder.raised)
     if not sandbox.recorder.captured:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilefit._kernel import Loop
-from tilefit.frontends._tilelang_declared import dim, product, visit
+from tilefit.frontends._tilelang_declared import dim, lowered_name, names_of, product, visit
 
 WS_PASS = "tl.ProducerConsumerWarpSpecialized"
 PIPELINE_PASS = "tl.InjectSoftwarePipeline"
@@ -48,7 +48,7 @@ class Causes:
     def __init__(
         self, prim_func: Any, loops: list[tuple[Any, Loop]], snapshots: Mapping[str, Any]
     ) -> None:
-        self._uses = _uses(loops)
+        self._uses = _uses(loops, names_of(prim_func.body))
         declared = _sizes([prim_func])
         before = _sizes(_functions(snapshots.get(f"before {PIPELINE_PASS}")))
         after = _sizes(_functions(snapshots.get(f"after {PIPELINE_PASS}")))
@@ -60,14 +60,14 @@ class Causes:
         kept = self.specialised or any(_asks_for_stages(f) for f in specialised)
         self.dropped = bool(specialised) and asked and not kept
 
-    def why(self, name: str, nth: int, copies: int | None) -> str:
-        """Return the code for the ``nth`` buffer of that name."""
-        uses = self._uses.get(name, [])
+    def why(self, written: Any, nth: int, copies: int | None) -> str:
+        """Return the code for a buffer, the ``nth`` of those that lowering calls the same."""
+        uses = self._uses.get(str(written.name), [])
         if copies == 0:
             empty = any(isinstance(u.loop.extent, int) and u.loop.extent <= 0 for u in uses)
             return "empty-loop" if empty else "unused"
-        ws = _at(self._ws, name, nth)
-        pipeline = _at(self._pipeline, name, nth)
+        ws = _at(self._ws, lowered_name(written), nth)
+        pipeline = _at(self._pipeline, lowered_name(written), nth)
         if copies is None or copies != ws * pipeline:
             return "layout"
         return self._multiplied(uses, ws, pipeline) if copies > 1 else self._single(uses)
@@ -111,12 +111,12 @@ def _functions(module: Any) -> list[Any]:
 
 
 def _sizes(functions: Iterable[Any]) -> dict[str, list[int | None]]:
-    """Return the elements of every allocated buffer, by name in order."""
+    """Return the elements of every allocated buffer, by lowering's name in order."""
     found: dict[str, list[int | None]] = {}
 
     def look(node: Any) -> None:
         for buffer in getattr(node, "alloc_buffers", ()):
-            sizes = found.setdefault(str(buffer.name), [])
+            sizes = found.setdefault(lowered_name(buffer), [])
             sizes.append(product([dim(d) for d in buffer.shape]))
 
     for function in functions:
@@ -155,11 +155,11 @@ def _asks_for_stages(function: Any) -> bool:
 # ---- what a loop of the source does with a buffer ------------------------------------------
 
 
-def _uses(loops: list[tuple[Any, Loop]]) -> dict[str, list[Use]]:
+def _uses(loops: list[tuple[Any, Loop]], known: Mapping[Any, str]) -> dict[str, list[Use]]:
     found: dict[str, list[Use]] = {}
     for node, loop in loops:
         explicit = "tl_pipeline_stage" in dict(node.annotations or {})
-        body = _Body(node.body)
+        body = _Body(node.body, known)
         for name in loop.buffers:
             use = Use(
                 loop=loop,
@@ -173,17 +173,24 @@ def _uses(loops: list[tuple[Any, Loop]]) -> dict[str, list[Use]]:
     return found
 
 
-def with_copied(loops: list[tuple[Any, Loop]]) -> list[tuple[Any, Loop]]:
-    """Return the loops with the names of the buffers that a T.copy from global memory fills."""
+def with_copied(loops: list[tuple[Any, Loop]], known: Mapping[Any, str]) -> list[tuple[Any, Loop]]:
+    """Return the loops with the names of the buffers that a T.copy from global memory fills.
+
+    Args:
+        loops: The loops.
+        known: The names of the buffers by their data variables.
+    """
     return [
-        (node, replace(loop, copied=tuple(sorted(_Body(node.body).copied)))) for node, loop in loops
+        (node, replace(loop, copied=tuple(sorted(_Body(node.body, known).copied))))
+        for node, loop in loops
     ]
 
 
 class _Body:
     """Who writes which buffer in a loop body, and how."""
 
-    def __init__(self, body: Any) -> None:
+    def __init__(self, body: Any, known: Mapping[Any, str]) -> None:
+        self._known = known
         self.copied: set[str] = set()
         self.stored: set[str] = set()
         self.guarded: set[str] = set()
@@ -206,7 +213,7 @@ class _Body:
     def _note_writes(self, node: Any) -> None:
         kind = type(node).__name__
         if kind == "BufferStore" and str(node.buffer.scope()) != "global":
-            name = str(node.buffer.name)
+            name = self._name(node.buffer)
             self.written.add(name)
             if _reads_global(node.value):
                 self.stored.add(name)
@@ -215,15 +222,18 @@ class _Body:
         elif kind == "Call":
             self._note_call(node)
 
+    def _name(self, buffer: Any) -> str:
+        return self._known.get(buffer.data, str(buffer.name))
+
     def _note_call(self, node: Any) -> None:
         op = str(getattr(node.op, "name", ""))
         if op == "tl.region" and int(node.args[1]) & _WRITES:
-            self.written.add(str(node.args[0].buffer.name))
+            self.written.add(self._name(node.args[0].buffer))
         if op.startswith("tl.tileop.") and "copy" in op and len(node.args) >= 2:
             source, target = _region(node.args[0]), _region(node.args[1])
             from_global = source is not None and str(source.scope()) == "global"
             if from_global and target is not None and str(target.scope()) != "global":
-                self.copied.add(str(target.name))
+                self.copied.add(self._name(target))
 
 
 def _region(argument: Any) -> Any:

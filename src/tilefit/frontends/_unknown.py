@@ -221,6 +221,13 @@ class MissingModules:
         self.also_in_try = False
         self._never = frozenset(never)
 
+    def needed_after_all(self, error: str) -> bool:
+        """Say whether a file used a package that it had gone on without; from now on it has it."""
+        if self.also_in_try or not self.left_out or "raised NameError" not in error:
+            return False
+        self.also_in_try = True
+        return True
+
     def find_spec(self, name: str, *_: Any) -> ModuleSpec | None:
         """Answer an import that every other finder gave up on."""
         package, dot, _rest = name.partition(".")

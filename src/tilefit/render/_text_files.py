@@ -105,7 +105,7 @@ def _counts(report: Report) -> Iterable[Text]:
         silent = sum(not seen.seen for seen in files)
         yield Text(
             f"{len(files)} Python files: {len(files) - silent} with kernels or failures, "
-            f"{silent} without kernels."
+            f"{silent} without TileLang kernels."
         )
     planned = sum(seen.planned for seen in files)
     refused = sum(seen.refused for seen in files)
