@@ -123,6 +123,19 @@ def test_code_that_asks_for_a_device_is_told_of_each_that_is_planned_for(tmp_pat
     assert rows == {"h100": wide, "a100": narrow, "h200": wide}
 
 
+def test_a_value_of_what_is_missing_is_no_size(tmp_path: Path) -> None:
+    missing = "from that_nobody_installs import ROWS"
+    path = write(tmp_path, "rows=ROWS", imports=missing)
+    with pytest.raises(tilefit.KernelError) as caught:
+        tilefit.plan(f"{path}::copy", "h100")
+    assert "No module named 'that_nobody_installs'" in str(caught.value)
+    assert "rows comes from a package that is not installed here" in str(caught.value)
+    # with a value for it, nothing is missed
+    (result,) = tilefit.plan(f"{path}::copy", "h100", rows=16).results
+    assert result.lowered is not None
+    assert result.lowered.dynamic_bytes == 16 * ROW_BYTES
+
+
 def test_a_file_that_fails_for_another_reason_says_so_once(tmp_path: Path) -> None:
     path = write(tmp_path, imports="raise ValueError('of its own')")
     with pytest.raises(tilefit.KernelError, match=r"copies.py:4 raised ValueError: of its own"):

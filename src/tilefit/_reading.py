@@ -82,6 +82,7 @@ class Stored:
         self._ran: Ran | None = None
         self._mode: tuple[str, Mapping[str, Any] | None] = ("load", None)
         self._stand_ins: tuple[Mapping[str, Any], ...] = ()
+        self._lacking: str | None = None  # how the file fails without them
         self._session: Session | None = None
         self._session_mode: tuple[str, Mapping[str, Any] | None] | None = None
 
@@ -91,7 +92,7 @@ class Stored:
         A file that fails as it is, such as for want of a package or a device, is executed again
         as `run` does it: with stand-ins for both.
         """
-        self._mode, self._stand_ins = ("load", None), tuple(stand_ins)
+        self._mode, self._stand_ins, self._lacking = ("load", None), tuple(stand_ins), None
 
         def ask(session: Session) -> dict[str, Any]:
             return {"kernels": [asdict(item) for item in session.listings]}
@@ -147,24 +148,28 @@ class Stored:
         ask: Callable[[Session], dict[str, Any]],
     ) -> dict[str, Any]:
         """Return the answer, where user code fails as it is with stand-ins for what it lacks."""
-        mode, facts = self._mode
-        plain: KernelError | None = None
-        if mode == "load" and facts is None:
+        if self._mode[0] != "load":
+            return self._answer(what, params, target, options, ask)
+        if self._lacking is None:
             try:
                 return self._answer(what, params, target, options, ask)
             except KernelError as error:
                 if not self._stand_ins:
                     raise
-                plain = error
-        if mode == "load":
-            alike = (one for one in self._stand_ins if one.get("target") == target)
-            self._mode = ("load", next(alike, self._stand_ins[0]))
+                plain = str(error)
+        else:
+            plain = self._lacking
+        alike = (one for one in self._stand_ins if one.get("target") == target)
+        self._mode = ("load", next(alike, self._stand_ins[0]))
         try:
-            return self._answer(what, params, target, options, ask)
-        except TilefitError:
-            if plain is not None:  # then it is not for want of them
+            answer = self._answer(what, params, target, options, ask)
+        except KernelError as error:
+            if self._lacking is None:  # it is not for want of them
                 self._mode, self._stand_ins = ("load", None), ()
-            raise
+                raise KernelError(plain) from error
+            raise KernelError(f"{plain}; with a stand-in for what it lacks, {error}") from error
+        self._lacking = plain
+        return answer
 
     def _answer(
         self,

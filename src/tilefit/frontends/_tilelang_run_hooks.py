@@ -85,7 +85,10 @@ def _watched(recorder: Recorder, method: Any, makes: bool) -> Any:
 def _refuse_unknown(jit: Any, args: Any, kwargs: Mapping[str, Any]) -> None:
     """Raise if a kernel is to be made for a value that is not known; a tensor may be unknown."""
     tensors = set(getattr(jit.func, "tensor_args", None) or ())
-    for name, value in (*zip(jit.signature.parameters, args, strict=False), *kwargs.items()):
+    parameters = jit.signature.parameters
+    defaults = {name: one.default for name, one in parameters.items()}
+    given = {**defaults, **dict(zip(parameters, args, strict=False)), **kwargs}
+    for name, value in given.items():
         if isinstance(value, Unknown) and name not in tensors:
             raise TypeError(f"{name} comes from a package that is not installed here: {value!r}")
 
