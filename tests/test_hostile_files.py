@@ -75,20 +75,29 @@ def test_a_kernel_of_a_bad_file_is_one_line_and_exit_2_and_leaves_nothing(
     ("name", "said"),
     [
         ("raises.py", "raises.py:2 raised RuntimeError: the weather is bad and will stay so"),
-        ("raises_in_kernel.py", "raises_in_kernel.py:8 raised ValueError: M must not be 128"),
         ("exits_zero.py", "ended the process (exit code 0)"),
         ("segfaults.py", "was killed by signal 11 (SIGSEGV)"),
         ("huge_allocation.py", "asked for more memory than user code may have"),
     ],
 )
-def test_a_bad_main_is_one_failure_with_its_reason(
+def test_a_main_that_ends_before_any_kernel_is_one_line_and_exit_2(
     root: Path, tmp_path: Path, name: str, said: str
 ) -> None:
     done = run(root, tmp_path, name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert said in done.stderr
+    assert left_behind(tmp_path) == []
+
+
+def test_a_kernel_that_main_cannot_build_is_one_failure_with_its_reason(
+    root: Path, tmp_path: Path
+) -> None:
+    done = run(root, tmp_path, "raises_in_kernel.py")
     assert (done.returncode, done.stderr) == (2, "")
     assert "1 seen = 0 planned + 0 refused + 1 failed" in done.stdout
+    said = "raises_in_kernel.py:8 raised ValueError: M must not be 128"
     assert said in " ".join(done.stdout.split())
-    assert "Traceback" not in done.stdout
     assert left_behind(tmp_path) == []
 
 
