@@ -13,9 +13,10 @@ from tilefit._device import Device, expand
 from tilefit._device import device as find_device
 from tilefit._device_facts import facts_of
 from tilefit._errors import InputError, KernelError, TilefitError, WorkerError
-from tilefit._files import Question, plan_file, plan_folder
+from tilefit._files import plan_file, plan_folder
 from tilefit._kernel import Listing
 from tilefit._naming import file_and_kernel, pick, split_source
+from tilefit._one_file import Question
 from tilefit._opener import Opener
 from tilefit._planner import Planner
 from tilefit._reader import Options, Progress, Reader, from_source, quiet, target_of, why_unread
