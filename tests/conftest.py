@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # marker -> the distribution that brings the toolchain
 TOOLCHAINS = {"tilelang": "tilelang", "cuda": "nvidia-cuda-nvcc", "triton": "triton"}
+
+
+def pytest_configure() -> None:
+    # a shell that starts the tests in the background makes them, and their children, deaf to Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
