@@ -132,6 +132,12 @@ def _launch(outermost: Any) -> Declared:
     grid: dict[str, Extent] = {}
     threads: int | None = None
     simt = False
+    # a view has a name of its own and the storage of what was allocated
+    names = {
+        buffer.data: str(buffer.name)
+        for node in _walk(outermost)
+        for buffer in getattr(node, "alloc_buffers", None) or ()
+    }
     for node in _walk(outermost):
         notes = {str(k): v for k, v in dict(getattr(node, "annotations", None) or {}).items()}
         buffers.update(_allocated(node))
@@ -145,15 +151,16 @@ def _launch(outermost: Any) -> Declared:
         if stages is None and manual:
             stages = max(int(n) for n in manual) + 1
         if stages is not None:
-            loops[(str(node.loop_var.name), _extent(node.extent), int(stages), _filled(node))] += 1
+            filled = _filled(node, names)
+            loops[(str(node.loop_var.name), _extent(node.extent), int(stages), filled)] += 1
         simt = simt or str(getattr(node, "attr_key", "")) == "tl.simtvf_scope"
     axes = tuple(grid.get(f"blockIdx.{axis}", 1) for axis in "xyz")
     return Declared(buffers, axes, threads, loops, simt)
 
 
-def _filled(loop: Any) -> tuple[str, ...]:
-    """Return what the copies in a loop bring from global memory."""
-    names: set[str] = set()
+def _filled(loop: Any, names: Mapping[Any, str]) -> tuple[str, ...]:
+    """Return what the copies in a loop bring from global memory, by the names of allocation."""
+    found: set[str] = set()
     for node in _walk(loop):
         call = getattr(node, "value", None) if type(node).__name__ == "Evaluate" else None
         name = str(getattr(getattr(call, "op", None), "name", ""))
@@ -163,8 +170,8 @@ def _filled(loop: Any) -> tuple[str, ...]:
         buffers = [getattr(one, "buffer", None) for one in (source, target)]
         scopes = ["" if b is None else str(b.scope()) for b in buffers]
         if scopes[0] == "global" and scopes[1] not in ("", "global"):
-            names.add(str(buffers[1].name))
-    return tuple(sorted(names))
+            found.add(names.get(buffers[1].data, str(buffers[1].name)))
+    return tuple(sorted(found))
 
 
 def _allocated(node: Any) -> Iterator[BufferKey]:

@@ -226,10 +226,10 @@ def test_an_answer_about_what_was_saved_over_meanwhile_is_not_kept(tmp_path: Pat
 
 
 def test_too_little_memory_is_no_answer_for_a_larger_limit(tmp_path: Path) -> None:
-    path = kernel(tmp_path, "a.py", 16, "TABLE = bytes(3 << 30)")
+    path = kernel(tmp_path, "a.py", 16, "TABLE = bytes(4 << 30)")
     source = f"{path}::copy"
     with pytest.raises(tilefit.KernelError, match="more memory than user code may have"):
-        tilefit.plan(source, "h100", limits=Limits(memory_bytes=2 << 30))
+        tilefit.plan(source, "h100", limits=Limits(memory_bytes=3 << 30))
     found = tilefit.plan(source, "h100", limits=Limits(memory_bytes=8 << 30))
     assert totals(found) == {"a.py": 64 * 16 * 4}
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
 
-from tilefit._errors import KernelError, RefusedError, TilefitError
+from tilefit._errors import KernelError, RefusedError, TilefitError, WorkerError
 from tilefit._kernel import Kernel, Listing
 from tilefit._session import Child, Limits, Session
 from tilefit._store import Store, clock, question_of
@@ -163,7 +163,7 @@ class Stored:
         self._mode = ("load", next(alike, self._stand_ins[0]))
         try:
             answer = self._answer(what, params, target, options, ask)
-        except KernelError as error:
+        except (KernelError, WorkerError) as error:
             if self._lacking is None:  # it is not for want of them
                 self._mode, self._stand_ins = ("load", None), ()
                 raise KernelError(plain) from error
