@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import platformdirs
@@ -95,7 +96,7 @@ def test_a_corrupted_row_is_ignored(store: Store, tmp_path: Path, column: str) -
     file = tmp_path / "kernel.py"
     file.write_text("a")
     store.put(ask(file), [str(file)], {"kernels": []})
-    with sqlite3.connect(store.path) as connection:
+    with closing(sqlite3.connect(store.path)) as connection, connection:
         connection.execute(f"UPDATE reading SET {column} = '{{\"x\": 1}}'")
     assert Store(tmp_path / "cache").get(ask(file)) is None
 
@@ -125,7 +126,7 @@ def test_it_stays_below_its_size_and_drops_the_oldest(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache", most_bytes=10_000)
     for number in range(40):
         store.put(ask(file, what=str(number)), [str(file)], "x" * 500)
-    with sqlite3.connect(store.path) as connection:
+    with closing(sqlite3.connect(store.path)) as connection, connection:
         (total,) = connection.execute("SELECT SUM(size) FROM reading").fetchone()
     assert total <= 10_000
     assert store.get(ask(file, what="39")) == "x" * 500

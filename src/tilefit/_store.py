@@ -119,8 +119,14 @@ class Store:
         if self._connection is not None:
             self._connection.close()
 
+    def __del__(self) -> None:
+        # Python 3.13 warns of a database that nobody closed
+        if getattr(self, "_connection", None) is not None:
+            self.close()
+
     def _open(self) -> sqlite3.Connection | None:
         for _ in range(2):
+            connection = None
             try:
                 os.makedirs(self._folder, exist_ok=True)  # noqa: PTH103
                 connection = sqlite3.connect(
@@ -134,12 +140,14 @@ class Store:
                         "depends TEXT, answer TEXT, digest TEXT, kept REAL, size INTEGER)"
                     )
                 return connection
-            except sqlite3.OperationalError:
+            except (sqlite3.OperationalError, OSError):
+                if connection is not None:
+                    connection.close()
                 return None  # locked for long, or a folder that cannot be written
             except sqlite3.DatabaseError:
+                if connection is not None:
+                    connection.close()
                 self._remove()  # not a database any more: start over
-            except OSError:
-                return None
         return None
 
     @contextmanager
@@ -151,6 +159,7 @@ class Store:
             return  # locked, or a full disk; or closed
         except sqlite3.DatabaseError:
             with self._lock:
+                self.close()
                 self._remove()
                 self._connection = self._open()
 
