@@ -28,8 +28,6 @@ from tilefit._report import Failure, FileSeen, Result
 from tilefit._verdict import Status
 from tilefit.frontends._protocol import Ran, stood_in_for
 
-_MARK = b"tilelang"
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -97,16 +95,7 @@ class OneFile:
                     self._fails(one.kernel, device, one.reason)
         params = self._params_of(ran)
         for listing in ran.kernels:
-            reader = Reader(
-                kernels.read,
-                listing,
-                (kernels.toolchain, kernels.version),
-                options,
-                estimate=estimate,
-            )
-            planner = Planner(
-                reader, listing, params[listing.name], f"{self.shown}::{listing.name}", options
-            )
+            planner = self._planner(kernels, listing, params[listing.name], options, estimate)
             for device in devices:
                 self._plan_one(planner, device)
 
@@ -165,16 +154,21 @@ class OneFile:
         self, name: str, reason: str, device: Device, kernels: Kernels, options: Options
     ) -> None:
         listing = Listing(name=name, style="", line=None, parameters=())
-        reader = Reader(
-            kernels.read,
-            listing,
-            (kernels.toolchain, kernels.version),
-            options,
-            estimate=from_source(device, options),
-        )
-        planner = Planner(reader, listing, {}, f"{self.shown}::{name}", options)
+        planner = self._planner(kernels, listing, {}, options, from_source(device, options))
         self.results.append(planner.unread(Status.CANNOT_LOWER, reason, device))
         self._count(refused=1)
+
+    def _planner(
+        self,
+        kernels: Kernels,
+        listing: Listing,
+        params: Mapping[str, Any],
+        options: Options,
+        estimate: bool,
+    ) -> Planner:
+        toolchain = (kernels.toolchain, kernels.version)
+        reader = Reader(kernels.read, listing, toolchain, options, estimate=estimate)
+        return Planner(reader, listing, params, f"{self.shown}::{listing.name}", options)
 
     def _remark(self, ran: Ran) -> None:
         lines = [ran.broke_off] if ran.broke_off else []

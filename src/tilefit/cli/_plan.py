@@ -13,6 +13,7 @@ TYPE_CHECKING = False  # typing, pathlib and ast cost 6 ms; a kept answer needs 
 if TYPE_CHECKING:
     from typing import Any
 
+    from tilefit._device import Device
     from tilefit._report import Report
     from tilefit._store import Store
 
@@ -114,8 +115,6 @@ def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from tilefit import _analyze
-    from tilefit._config import resolve
-    from tilefit._live import attached_devices
     from tilefit._naming import split_source
     from tilefit._session import Limits
     from tilefit._shapes import read_shapes
@@ -136,9 +135,7 @@ def run(args: argparse.Namespace) -> int:
             )
         _print_listing(args, listings)
         return 0
-    devices = resolve(args.device, lambda: attached_devices(args.python))
-    if not devices:
-        raise InputError(_NO_DEVICE)
+    devices = _devices(args)
     shapes = read_shapes(Path(args.shapes)) if args.shapes else ()
     options = _analyze.Options(
         assemble=args.assemble,
@@ -197,13 +194,9 @@ def _folder(args: argparse.Namespace) -> int:
 
 def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
     from tilefit import _analyze
-    from tilefit._config import resolve
-    from tilefit._live import attached_devices
     from tilefit._session import Limits
 
-    devices = resolve(args.device, lambda: attached_devices(args.python))
-    if not devices:
-        raise InputError(_NO_DEVICE)
+    devices = _devices(args)
     with _Progress() as progress:
         return _analyze.plan_below(
             args.source,
@@ -216,6 +209,17 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
             workers=args.jobs or min(os.cpu_count() or 1, 8),
             step=progress.step,
         )
+
+
+def _devices(args: argparse.Namespace) -> tuple[Device, ...]:
+    """Return the devices that ``-d``, or the configuration, names."""
+    from tilefit._config import resolve
+    from tilefit._live import attached_devices
+
+    devices = resolve(args.device, lambda: attached_devices(args.python))
+    if not devices:
+        raise InputError(_NO_DEVICE)
+    return devices
 
 
 def _is_folder(source: str) -> bool:
