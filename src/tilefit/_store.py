@@ -35,7 +35,7 @@ _STEERING = ("TL_", "TILELANG_", "TRITON_", "TVM_", "CUDA_", "ASCEND_", "ROCM_",
 MOST_BYTES = 256 * 2**20
 _WAIT_SECONDS = 10.0
 _RACY_NS = 2 * 10**9  # the coarsest clock of a file system in use (FAT: 2 s)
-_CTIME = 2  # of a stamp
+CTIME = 2  # of a stamp
 
 
 class Store:
@@ -100,7 +100,7 @@ class Store:
             return
         known = {path: _known(path) for path in depends_on}
         if any(
-            value is None or (since is not None and value[1][_CTIME] >= since)
+            value is None or (since is not None and value[1][CTIME] >= since)
             for value in known.values()
         ) or any(os.path.lexists(path) for path in absent):
             self.complete = False
@@ -183,7 +183,7 @@ class Store:
                 total -= size
 
 
-def _stamp(path: str) -> tuple[int, ...] | None:
+def stamp_of(path: str) -> tuple[int, ...] | None:
     """Return what changes with a file: its size, times and inode; None if it is gone."""
     try:
         found = os.stat(path)  # noqa: PTH116  # a Path costs more than the call
@@ -205,9 +205,9 @@ def _hash(path: str) -> str | None:
 
 def _known(path: str) -> tuple[str, tuple[int, ...], bool] | None:
     """Return hash, stamp, and whether an edit to come could leave the same stamp."""
-    stamp = _stamp(path)
+    stamp = stamp_of(path)
     digest = _hash(path)
-    if stamp is None or digest is None or _stamp(path) != stamp:
+    if stamp is None or digest is None or stamp_of(path) != stamp:
         return None
     return digest, stamp, time.time_ns() - max(stamp[1], stamp[2]) < _RACY_NS
 
@@ -215,7 +215,7 @@ def _known(path: str) -> tuple[str, tuple[int, ...], bool] | None:
 def _holds(path: str, known: Sequence[Any]) -> bool:
     """Say whether a file is what it was when `_known` looked at it."""
     digest, stamp, racy = known
-    found = _stamp(path)
+    found = stamp_of(path)
     if found is None:
         return False
     return (list(found) == stamp and not racy) or _hash(path) == digest

@@ -15,10 +15,9 @@ from tilefit._naming import file_and_kernel
 from tilefit._reader import Options
 from tilefit._report import Report
 from tilefit._session import Limits
-from tilefit._store import clock
+from tilefit._store import CTIME, clock, stamp_of
 
 _LOOK_SECONDS = 0.05
-_CTIME = 1  # of a stamp
 _Stamps = dict[str, tuple[int, ...] | None]
 
 
@@ -78,19 +77,12 @@ def watch(
 
 def _stamps(paths: Iterable[str]) -> _Stamps:
     """Return for each file what a save changes; None if it is gone for a moment."""
-    found: _Stamps = {}
-    for path in paths:
-        try:
-            status = os.stat(path)  # noqa: PTH116
-            found[path] = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-        except OSError:
-            found[path] = None
-    return found
+    return {path: stamp_of(path) for path in paths}
 
 
 def _unless_later(since: int, stamps: _Stamps) -> _Stamps:
     """Return the stamps; that of a file which changed after a time as one that it never has."""
     return {
-        file: () if stamp and stamp[_CTIME] > since and os.path.isfile(file) else stamp  # noqa: PTH113
+        file: () if stamp and stamp[CTIME] > since and os.path.isfile(file) else stamp  # noqa: PTH113
         for file, stamp in stamps.items()
     }
