@@ -12,7 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tilefit.frontends._tilelang_declared import Sizes, declared_buffers, dim, nbytes, visit
+from tilefit.frontends._tilelang_declared import (
+    Sizes,
+    allocated_in,
+    declared_buffers,
+    dim,
+    nbytes,
+    visit,
+)
 from tilefit.frontends._tilelang_ir import Capture, function_named
 
 SCHEDULE_PASS = "tl.AutoSchedule"
@@ -148,7 +155,7 @@ class Allocation:
 def allocations(before: Any, after: Any, sizes: Sizes) -> list[Allocation]:
     """Return every on-chip allocation of a device function, in order."""
     offsets = _offsets(before, after, sizes)
-    kept = {buffer.data for buffer in _alloc_buffers(after)}
+    kept = {buffer.data for buffer in allocated_in(after)}
     return [
         Allocation(
             name=str(b.name),
@@ -158,29 +165,18 @@ def allocations(before: Any, after: Any, sizes: Sizes) -> list[Allocation]:
             bytes=nbytes([dim(d, sizes) for d in b.shape], b.dtype),
             offset=0 if b.data in kept else offsets.get(b.data),
         )
-        for b in _alloc_buffers(before)
+        for b in allocated_in(before)
     ]
 
 
 def totals(after: Any, sizes: Sizes) -> dict[str, int | None]:
     """Return the bytes of each scope after layout, by scope without its ``.dyn``."""
     found: dict[str, int | None] = {}
-    for buffer in _alloc_buffers(after):
+    for buffer in allocated_in(after):
         scope = str(buffer.scope()).removesuffix(".dyn")
         size = nbytes([dim(d, sizes) for d in buffer.shape], buffer.dtype)
         known = found.get(scope, 0)
         found[scope] = None if size is None or known is None else known + size
-    return found
-
-
-def _alloc_buffers(function: Any) -> list[Any]:
-    found: list[Any] = []
-
-    def look(node: Any) -> None:
-        if type(node).__name__ == "AllocBuffer":
-            found.append(node.buffer)
-
-    visit(function.body, look)
     return found
 
 

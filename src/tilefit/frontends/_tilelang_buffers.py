@@ -11,7 +11,7 @@ from tilefit._kernel import Buffer
 from tilefit._memory import STAGING, TMEM_COLUMN_BYTES, Memory, Owner
 from tilefit._scopes import memory_of
 from tilefit._units import round_up
-from tilefit.frontends._tilelang_declared import dim, lowered_name, nbytes, visit
+from tilefit.frontends._tilelang_declared import allocated_in, dim, lowered_name, nbytes, visit
 from tilefit.frontends._tilelang_liveness import AGGRESSIVE_MERGE, DISABLE_REUSE, live_buffers
 from tilefit.frontends._tilelang_why import Causes
 
@@ -44,7 +44,7 @@ def buffers_of(
         used: Data variables of the buffers that this T.Kernel uses.
         vendor: Whose chip the target is.
     """
-    lowered = _allocations(before)
+    lowered = allocated_in(before)
     rows: list[tuple[Buffer, Any]] = []
     rest = list(lowered)
     columns = _tmem_columns(source)
@@ -116,17 +116,6 @@ def _only_dynamic(lowered: list[Any]) -> Any:
     """Return the dynamic buffer if there is just one: the compiler does not merge it."""
     dynamic = [a for a in lowered if str(a.scope()) == "shared.dyn"]
     return dynamic[0] if len(dynamic) == 1 else None
-
-
-def _allocations(function: Any) -> list[Any]:
-    found: list[Any] = []
-
-    def look(node: Any) -> None:
-        if type(node).__name__ == "AllocBuffer":
-            found.append(node.buffer)
-
-    visit(function.body, look)
-    return found
 
 
 def _offsets(function: Any) -> dict[Any, int]:

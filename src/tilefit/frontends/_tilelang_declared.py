@@ -143,6 +143,18 @@ def launch_of(root: Any, attrs: Mapping[str, Any], sizes: Sizes) -> Launch:
     )
 
 
+def allocated_in(function: Any) -> list[Any]:
+    """Return the buffers that a lowered device function allocates, in program order."""
+    found: list[Any] = []
+
+    def look(node: Any) -> None:
+        if type(node).__name__ == "AllocBuffer":
+            found.append(node.buffer)
+
+    visit(function.body, look)
+    return found
+
+
 def dim(value: Any, sizes: Sizes | None = None) -> Dim:
     """Return an extent as an integer, or its expression as text while a size is open."""
     try:
