@@ -15,14 +15,14 @@ from math import prod
 
 from tests import ascend_truth
 from tests.ascend_corpus import MEMORIES, accepted, read
-from tilefit._ascend_differs import arena_differs
-from tilefit._ascend_limits import limit_of
-from tilefit._device import Device, device
-from tilefit._dtype import parse_dtype
-from tilefit._kernel import Buffer, Kernel
-from tilefit._memory import Memory
-from tilefit._units import round_up
-from tilefit.frontends._source import SourceFrontend
+from tilefit._devices.names import Device, device
+from tilefit._frontends.source.frontend import SourceFrontend
+from tilefit._kernel.dtype import parse_dtype
+from tilefit._kernel.kernel import Buffer, Kernel
+from tilefit._kernel.memory import Memory
+from tilefit._kernel.units import round_up
+from tilefit._placement.ascend_compare import arena_differs
+from tilefit._verdict.ascend import limit_of
 
 TITLE = "## Ascend"
 # what TileLang rounds the end of a memory with several buffers up to

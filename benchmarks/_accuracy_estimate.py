@@ -17,12 +17,12 @@ from pathlib import Path
 
 from tests.declared_truth import compare, required
 from tests.lowering import source
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._errors import TilefitError
-from tilefit._kernel import Kernel
-from tilefit._memory import STAGING
-from tilefit._plan import place
-from tilefit.frontends._source import SourceFrontend
+from tilefit._frontends.source.frontend import SourceFrontend
+from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.memory import STAGING
+from tilefit._placement.place import place
 
 TITLE = "## Estimate (source only)"
 ROOT = Path(__file__).parent.parent

@@ -21,15 +21,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tilefit._assemble import assemble
-from tilefit._device import device
-from tilefit._dtype import parse_dtype
+from tilefit._assembler.nvcc import assemble
+from tilefit._devices.names import device
 from tilefit._errors import TilefitError
-from tilefit._kernel import Buffer, Kernel
-from tilefit._memory import Memory
-from tilefit._plan import place
-from tilefit._rows import account, packing_differs
-from tilefit._verdict import Status, judge
+from tilefit._kernel.dtype import parse_dtype
+from tilefit._kernel.kernel import Buffer, Kernel
+from tilefit._kernel.memory import Memory
+from tilefit._placement.account import account, packing_differs
+from tilefit._placement.place import place
+from tilefit._verdict.judge import Status, judge
 
 ROOT = Path(__file__).parent.parent
 TARGETS = {
@@ -99,7 +99,7 @@ def with_section(text: str, lines: list[str]) -> str:
 
 def collect(target: str, limit: int) -> list[Case]:
     """Lower and assemble every kernel of the corpus for one target."""
-    from tilefit.frontends._tilelang import TileLangFrontend
+    from tilefit._frontends.tilelang.frontend import TileLangFrontend
 
     frontend = TileLangFrontend()
     found: list[Case] = []
@@ -258,7 +258,7 @@ def document(cases: dict[str, list[Case]]) -> str:
 
 
 def _toolkit() -> str:
-    from tilefit._toolkit import find_toolkit
+    from tilefit._assembler.toolkit import find_toolkit
 
     kit = find_toolkit()
     return f"nvcc {kit.version}"

@@ -24,7 +24,9 @@ import hashlib, pathlib, sys
 for path in sorted(pathlib.Path(sys.argv[1]).rglob("*.py")):
     print(hashlib.sha256(path.read_bytes()).hexdigest(), path)
 """
-START = "import tilefit._analyze, tilefit._store, tilefit.render._text, rich.console"
+START = (
+    "import tilefit._planning.plan, tilefit._reading.store, tilefit._render.text.map, rich.console"
+)
 
 
 def main() -> None:

@@ -16,11 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from tilefit._device import expand
-from tilefit._reader import Options
-from tilefit._report import Report
-from tilefit._session import Limits
-from tilefit._watch import watch
+from tilefit._devices.names import expand
+from tilefit._planning.reader import Options
+from tilefit._planning.report import Report
+from tilefit._planning.watch import watch
+from tilefit._reading.session import Limits
 
 ROOT = Path(__file__).parent.parent
 # plan lowers what was asked for, then the pair around the largest stage count that fits

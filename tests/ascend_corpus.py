@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.lowering import KERNELS, source
-from tilefit._kernel import Kernel
+from tilefit._kernel.kernel import Kernel
 
 FOLDER = KERNELS / "ascend"
 MEMORIES = ("ub", "l1", "l0a", "l0b", "l0c")

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.lowering import source
-from tilefit._device import device
-from tilefit._device_facts import facts_of
+from tilefit._devices.facts import facts_of
+from tilefit._devices.names import device
 from tilefit._errors import TilefitError
-from tilefit._kernel import Kernel
-from tilefit.frontends._source import SourceFile, SourceFrontend
-from tilefit.frontends._tilelang import TileLangFrontend, TileLangSource
-from tilefit.frontends._tilelang_factory import build
-from tilefit.frontends._tilelang_lower import tvm_target
+from tilefit._frontends.source.frontend import SourceFile, SourceFrontend
+from tilefit._frontends.tilelang.factory import build
+from tilefit._frontends.tilelang.frontend import TileLangFrontend, TileLangSource
+from tilefit._frontends.tilelang.lower import tvm_target
+from tilefit._kernel.kernel import Kernel
 
 Extent = int | None
 """An extent, None while a size in it is open until run time."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
-from tilefit._report import Edit
+from tilefit._planning.report import Edit
 
 MERGE = "tl.enable_aggressive_shared_memory_merge"
 STAGES = ("num_stages", "stages")

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tilefit._kernel import Kernel
-from tilefit.frontends._tilelang import TileLangFrontend, TileLangSource
+from tilefit._frontends.tilelang.frontend import TileLangFrontend, TileLangSource
+from tilefit._kernel.kernel import Kernel
 
 KERNELS = Path(__file__).parent / "kernels"
 

@@ -9,9 +9,9 @@ from typing import Any
 from tests.stand_in import StandIn
 from tests.values import buffer, card, kernel
 from tilefit._errors import RefusedError
-from tilefit._kernel import Kernel, Listing, Parameter
-from tilefit._plan import place
-from tilefit._verdict import Verdict, judge
+from tilefit._kernel.kernel import Kernel, Listing, Parameter
+from tilefit._placement.place import place
+from tilefit._verdict.judge import Verdict, judge
 
 DEFAULTS: dict[str, Any] = {
     **{"M": 4096, "N": 4096, "K": 4096, "block_M": 128, "block_N": 128, "block_K": 64},

@@ -17,8 +17,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tilefit._kernel import Kernel
-from tilefit._session import Session
+from tilefit._kernel.kernel import Kernel
+from tilefit._reading.session import Session
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = Path(__file__).parent / "fixtures" / "kernels"

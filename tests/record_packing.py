@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tilefit._packing import Interval, agrees
+from tilefit._placement.tilelang_packer import Interval, agrees
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = Path(__file__).parent / "fixtures" / "packing"
@@ -184,7 +184,7 @@ def case_of(
     kernel: str, target: str, function: str, before: Any, after: Any, configs: dict[str, Any]
 ) -> Case:
     """Put our reading of a function next to what the packer made of it."""
-    from tilefit.frontends._tilelang_liveness import AGGRESSIVE_MERGE, DISABLE_REUSE, live_buffers
+    from tilefit._frontends.tilelang.liveness import AGGRESSIVE_MERGE, DISABLE_REUSE, live_buffers
 
     reuse = not configs.get(DISABLE_REUSE)
     live = live_buffers(before, aggressive=reuse and bool(configs.get(AGGRESSIVE_MERGE)))

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tilefit._kernel import Listing
-from tilefit._opener import Opener
-from tilefit.frontends._protocol import Ran
+from tilefit._frontends.protocol import Ran
+from tilefit._kernel.kernel import Listing
+from tilefit._reading.opener import Opener
 
 
 class StandIn:

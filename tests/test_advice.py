@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.values import buffer, kernel
-from tilefit._advice import advice
-from tilefit._device import device
-from tilefit._kernel import Kernel
-from tilefit._plan import place
-from tilefit._verdict import judge
+from tilefit._devices.names import device
+from tilefit._kernel.kernel import Kernel
+from tilefit._placement.place import place
+from tilefit._verdict.advice import advice
+from tilefit._verdict.judge import judge
 
 H100 = device("h100")
 
@@ -66,7 +66,7 @@ def test_shared_memory_names_the_largest_buffer_and_its_copies() -> None:
 @pytest.mark.tilelang
 @pytest.mark.filterwarnings("ignore")
 def test_alignments_say_what_asks_for_them(root: Path) -> None:
-    from tilefit.frontends._tilelang import TileLangFrontend
+    from tilefit._frontends.tilelang.frontend import TileLangFrontend
 
     source = TileLangFrontend().load(root / "examples" / "gemm.py")
     (hopper,) = source.read("matmul", {}, "sm_90a")

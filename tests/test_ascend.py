@@ -15,8 +15,8 @@ from tests import ascend_truth
 from tests.ascend_corpus import MEMORIES, Case, accepted, arithmetic, cases, read
 from tests.lowering import source
 from tilefit._errors import RefusedError
-from tilefit._kernel import Buffer, Kernel
-from tilefit._reasons import ALIGNMENTS, REASONS
+from tilefit._kernel.kernel import Buffer, Kernel
+from tilefit._kernel.reasons import ALIGNMENTS, REASONS
 
 pytestmark = pytest.mark.tilelang
 

@@ -8,13 +8,13 @@ import pytest
 
 from tests.ascend_corpus import MEMORIES, cases
 from tests.lowering import KERNELS, lower, source
-from tilefit._device import device
-from tilefit._kernel import Buffer, Kernel
-from tilefit._plan import place
-from tilefit._reasons import REASONS
-from tilefit._rows import packing_differs
-from tilefit._verdict import Status, Verdict, judge
-from tilefit.frontends import _ascend_why
+from tilefit._devices.names import device
+from tilefit._frontends.tilelang.ascend import why as _ascend_why
+from tilefit._kernel.kernel import Buffer, Kernel
+from tilefit._kernel.reasons import REASONS
+from tilefit._placement.account import packing_differs
+from tilefit._placement.place import place
+from tilefit._verdict.judge import Status, Verdict, judge
 
 pytestmark = pytest.mark.tilelang
 

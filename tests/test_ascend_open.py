@@ -13,18 +13,19 @@ from typing import Any
 import pytest
 
 from tests.test_ascend_plan import L0A, L0B, L0C, L1, LISTING, UB, buffer, kernel
-from tilefit._ascend_packing import Tile, padded_shape, tile_bytes
-from tilefit._device import device
-from tilefit._kernel import Kernel
-from tilefit._memory import Memory
-from tilefit._plan import place
-from tilefit._planner import Planner
-from tilefit._reader import Options, Reader
-from tilefit._report import FileSeen, Report, Result
-from tilefit._residency import rounds
-from tilefit._verdict import Status, Verdict, judge
-from tilefit.frontends._source import SourceFrontend
-from tilefit.render import _text, _text_files
+from tilefit._devices.names import device
+from tilefit._frontends.source.frontend import SourceFrontend
+from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.memory import Memory
+from tilefit._placement.ascend_packer import Tile, padded_shape, tile_bytes
+from tilefit._placement.place import place
+from tilefit._planning.planner import Planner
+from tilefit._planning.reader import Options, Reader
+from tilefit._planning.report import FileSeen, Report, Result
+from tilefit._planning.residency import rounds
+from tilefit._render.text import files as _text_files
+from tilefit._render.text import map as _text
+from tilefit._verdict.judge import Status, Verdict, judge
 
 HEAD = "import tilelang\nimport tilelang.language as T\n\n"
 B1 = device("ascend-910b1")  # 24 AIC and 48 AIV

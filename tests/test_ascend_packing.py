@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from tests.ascend_corpus import FOLDER, Case, accepted, read
 from tests.lowering import source
-from tilefit._ascend_differs import arena_differs
-from tilefit._ascend_packing import (
+from tilefit._errors import InputError
+from tilefit._kernel.memory import Memory
+from tilefit._placement.ascend_compare import arena_differs
+from tilefit._placement.ascend_packer import (
     SLOT_ALIGN_BYTES,
     Tile,
     apart,
@@ -22,8 +24,6 @@ from tilefit._ascend_packing import (
     padded_shape,
     tile_bytes,
 )
-from tilefit._errors import InputError
-from tilefit._memory import Memory
 
 KIB = 1024
 FP4, FP8, FP16, FP32 = 4, 8, 16, 32

@@ -15,22 +15,24 @@ from typing import Any
 
 import pytest
 
-from tilefit._advice import advice
-from tilefit._device import Device, device
+from tilefit._devices.names import Device, device
 from tilefit._errors import RefusedError
-from tilefit._kernel import Arena, Buffer, Kernel, Launch, Listing, Loop, Parameter
-from tilefit._memory import Evidence, Memory, Owner
-from tilefit._outcome import judged
-from tilefit._plan import owned, place
-from tilefit._planner import Planner
-from tilefit._reader import Options, Reader
-from tilefit._report import Edit, Report, Result
-from tilefit._residency import residency, rounds, uses_cube
-from tilefit._rows import account, packing_differs
-from tilefit._stages import largest_stages
-from tilefit._suggest import cuts_of, edits, tried_edits
-from tilefit._verdict import Policy, Status, Verdict, judge
-from tilefit.render import _json, _table, _text
+from tilefit._kernel.kernel import Arena, Buffer, Kernel, Launch, Listing, Loop, Parameter
+from tilefit._kernel.memory import Evidence, Memory, Owner
+from tilefit._placement.account import account, packing_differs
+from tilefit._placement.place import owned, place
+from tilefit._planning.outcome import judged
+from tilefit._planning.planner import Planner
+from tilefit._planning.reader import Options, Reader
+from tilefit._planning.report import Edit, Report, Result
+from tilefit._planning.residency import residency, rounds, uses_cube
+from tilefit._planning.stages import largest_stages
+from tilefit._planning.suggest import cuts_of, edits, tried_edits
+from tilefit._render import json as _json
+from tilefit._render import table as _table
+from tilefit._render.text import map as _text
+from tilefit._verdict.advice import advice
+from tilefit._verdict.judge import Policy, Status, Verdict, judge
 
 KIB = 1024
 UB, L1, L0A, L0B, L0C = Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C

@@ -12,16 +12,16 @@ import pytest
 from tests.ascend_corpus import Case, accepted, read
 from tests.lowering import KERNELS, source
 from tests.test_ascend_plan import L1, UB, buffer, kernel
-from tilefit._ascend_refusals import SILENCED, cautious, plain_refusal, reuse_would_do
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._errors import RefusedError
-from tilefit._kernel import Kernel
-from tilefit._plan import place
-from tilefit._planner import Planner
-from tilefit._reader import Options, Reader
-from tilefit._report import Result
-from tilefit._rows import account
-from tilefit._verdict import Status, judge
+from tilefit._kernel.kernel import Kernel
+from tilefit._placement.account import account
+from tilefit._placement.place import place
+from tilefit._planning.planner import Planner
+from tilefit._planning.reader import Options, Reader
+from tilefit._planning.report import Result
+from tilefit._verdict.judge import Status, judge
+from tilefit._verdict.refusals import SILENCED, cautious, plain_refusal, reuse_would_do
 
 KIB = 1024
 A950 = device("ascend-950pr_957b")

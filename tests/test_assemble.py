@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tilefit._assemble import Assembly, assemble
+from tilefit._assembler.nvcc import Assembly, assemble
+from tilefit._assembler.toolkit import Toolkit, find_toolkit
 from tilefit._errors import KernelError, ToolchainError
-from tilefit._toolkit import Toolkit, find_toolkit
 
 KERNELS = Path(__file__).parent / "kernels"
 EMPTY = 'extern "C" __global__ void nothing() {}\n'
@@ -42,7 +42,7 @@ def build(
     path: Path, kernel: str, params: dict[str, Any], target: str, **options: Any
 ) -> tuple[tuple[Any, ...], Assembly]:
     """Lower a kernel in this process and assemble what came out."""
-    from tilefit.frontends._tilelang import TileLangFrontend
+    from tilefit._frontends.tilelang.frontend import TileLangFrontend
 
     source = TileLangFrontend().load(path)
     kernels = source.read(kernel, params, target, want_build=True)
@@ -122,7 +122,7 @@ def test_fp8_on_sm_80_assembles_without_one_matrix_instruction(root: Path) -> No
 def test_the_static_rule_gives_what_ptxas_gives(
     kernel: str, target: str, static: list[int]
 ) -> None:
-    from tilefit._plan import place
+    from tilefit._placement.place import place
 
     kernels, assembly = build(KERNELS / "statics.py", kernel, {}, target)
     assert [f.static_bytes for f in assembly.functions] == static
@@ -135,8 +135,8 @@ def test_the_flags_are_those_that_tilelang_passes(monkeypatch: pytest.MonkeyPatc
     from tilelang.contrib import nvcc
     from tilelang.cuda.backend import tilelang_callback_cuda_compile
 
-    from tilefit.frontends._tilelang import tvm_target
-    from tilefit.frontends._tilelang_build import include_dirs_of_tilelang, nvcc_flags
+    from tilefit._frontends.tilelang.build import include_dirs_of_tilelang, nvcc_flags
+    from tilefit._frontends.tilelang.frontend import tvm_target
 
     passed: list[str] = []
     monkeypatch.setattr(CUDABinaryCache, "load", lambda *_: None)
@@ -158,7 +158,7 @@ def test_the_flags_are_those_that_tilelang_passes(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_compile_flag_with_an_open_quote_is_named() -> None:
-    from tilefit.frontends._tilelang_build import nvcc_flags
+    from tilefit._frontends.tilelang.build import nvcc_flags
 
     with pytest.raises(KernelError, match="-DA='x"):
         nvcc_flags({}, "-DA='x")
@@ -229,7 +229,7 @@ def test_a_missing_host_compiler_or_toolkit_is_said_in_one_line(
     with pytest.raises(ToolchainError, match=r"no g\+\+ on the PATH"):
         find_toolkit()
     script(tmp_path / "g++", "exit 0")
-    monkeypatch.setattr("tilefit._toolkit._wheels", lambda: None)
+    monkeypatch.setattr("tilefit._assembler.toolkit._wheels", lambda: None)
     with pytest.raises(ToolchainError, match=r"pip install 'tilefit\[cuda\]'"):
         find_toolkit(hide_system=True)
 
@@ -241,7 +241,7 @@ def test_incomplete_wheels_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         path = tmp_path / "cu13" / need
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    monkeypatch.setattr("tilefit._toolkit._wheels", lambda: tmp_path / "cu13")
+    monkeypatch.setattr("tilefit._assembler.toolkit._wheels", lambda: tmp_path / "cu13")
     with pytest.raises(ToolchainError, match="lack nvidia-nvvm, nvidia-cuda-cccl:"):
         find_toolkit(hide_system=True)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilefit
-from tilefit._gemm import budget, max_stages
+from tilefit._tiles.gemm import budget, max_stages
 from tilefit.cli import main
 
 KIB = 1024

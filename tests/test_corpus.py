@@ -10,11 +10,11 @@ import pytest
 from tests.lowering import KERNELS, lower, source
 from tests.test_reasons import OF_ASCEND
 from tilefit._errors import RefusedError
-from tilefit._kernel import Buffer, Kernel
-from tilefit._memory import Memory
-from tilefit._plan import place
-from tilefit._reasons import REASONS
-from tilefit._rows import account, packing_differs
+from tilefit._kernel.kernel import Buffer, Kernel
+from tilefit._kernel.memory import Memory
+from tilefit._kernel.reasons import REASONS
+from tilefit._placement.account import account, packing_differs
+from tilefit._placement.place import place
 
 CORPUS = KERNELS / "corpus"
 TARGETS = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilefit._device import device, device_names
+from tilefit._devices.names import device, device_names
 
 TARGETS = {
     "sm_70": "sm_70",

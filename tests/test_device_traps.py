@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._errors import InputError, UnknownNameError
-from tilefit._memory import Memory
-from tilefit._units import round_up
+from tilefit._kernel.memory import Memory
+from tilefit._kernel.units import round_up
 
 KIB = 1024
 

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilefit._device import (
+from tilefit._devices.load import data_file, index_text
+from tilefit._devices.names import (
     Device,
     Pool,
     capacities,
@@ -24,9 +25,8 @@ from tilefit._device import (
     expand,
     vendor_of,
 )
-from tilefit._device_load import data_file, index_text
 from tilefit._errors import InputError, UnknownNameError
-from tilefit._memory import Memory, Owner
+from tilefit._kernel.memory import Memory, Owner
 from tilefit.cli import main
 
 KIB = 1024
@@ -515,7 +515,7 @@ def test_every_name_and_alias_leads_to_its_device() -> None:
 
 
 def test_the_index_of_names_is_that_of_the_files() -> None:
-    """Remake it with `python -m tilefit._device_load > src/tilefit/data/device_index.toml`."""
+    """Remake it with `python -m tilefit._devices.load > src/tilefit/data/device_index.toml`."""
     assert data_file("device_index.toml").read_text(encoding="utf-8") == index_text()
 
 

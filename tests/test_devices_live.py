@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from tilefit import _live_probe
-from tilefit._device import device
-from tilefit._device_live import Answer, attached_names, read
+from tilefit._devices import probe as _live_probe
+from tilefit._devices.attached import ask, attached_devices
+from tilefit._devices.comparison import Answer, attached_names, read
+from tilefit._devices.names import device
 from tilefit._errors import InputError
-from tilefit._live import ask, attached_devices
+from tilefit._render.live import live_dict, render_live
 from tilefit.cli import main
-from tilefit.render._live import live_dict, render_live
 
 KIB = 1024
 DATA = Path(__file__).parent / "data" / "live"

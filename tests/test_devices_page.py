@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tilefit import _config
-from tilefit._device import device, device_names
-from tilefit._device_page import page
-from tilefit._memory import Memory
+from tilefit._devices import config as _config
+from tilefit._devices.names import device, device_names
+from tilefit._kernel.memory import Memory
+from tilefit._render.devices_page import page
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def text(root: Path) -> str:
 
 
 def test_the_page_is_made_from_the_data(text: str) -> None:
-    """Remake it with `python -m tilefit._device_page > docs/devices.md`."""
+    """Remake it with `python -m tilefit._render.devices_page > docs/devices.md`."""
     assert text == page()
 
 

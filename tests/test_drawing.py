@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.record_kernels import RECORDINGS, Recording, recorded
 from tests.values import KIB, buffer
-from tilefit._kernel import Buffer
-from tilefit._memory import Memory
-from tilefit.render._drawing import WIDTH, draw
+from tilefit._kernel.kernel import Buffer
+from tilefit._kernel.memory import Memory
+from tilefit._render.text.drawing import WIDTH, draw
 
 STEP = re.compile(rf"^ *(\d+) (.{{{WIDTH}}})$")
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilefit._dtype import DTYPES, DType, parse_dtype
 from tilefit._errors import InputError, UnknownNameError
+from tilefit._kernel.dtype import DTYPES, DType, parse_dtype
 
 untimed = settings(deadline=None)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pytest
 
 from tests.lowering import KERNELS, lower, source
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._errors import RefusedError
-from tilefit._plan import place
-from tilefit._verdict import Check, Status, judge
+from tilefit._placement.place import place
+from tilefit._verdict.judge import Check, Status, judge
 
 FILE = KERNELS / "exact_miss.py"
 

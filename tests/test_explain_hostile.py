@@ -14,9 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tilefit._explain import Explanation, _driver, _params, _pasted, _pattern, explain
-from tilefit._explain._forms import forms
-from tilefit.render._explain import explanation_dict, explanation_text
+from tilefit._explain import Explanation, explain
+from tilefit._explain import driver as _driver
+from tilefit._explain import params as _params
+from tilefit._explain import pasted as _pasted
+from tilefit._explain import pattern as _pattern
+from tilefit._explain.forms import forms
+from tilefit._render.explain import explanation_dict, explanation_text
 
 PASTED = Path(__file__).parent / "data" / "pasted"
 TEXTS = [path.read_bytes().decode("utf-8") for path in sorted(PASTED.glob("*.txt"))]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._explain import Finding, explain
 
 PASTED = Path(__file__).parent / "data" / "pasted"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tilefit._explain import Finding, explain
-from tilefit._memory import Memory
+from tilefit._kernel.memory import Memory
 
 KERNELS = Path(__file__).parent / "kernels"
 MATRIX = 16  # rows and columns of the cube's smallest tile
@@ -56,7 +56,7 @@ def test_ptxas_refuses_static_shared_memory(
     target: str, limit: int, device: str | None, tmp_path: Path
 ) -> None:
     """60,000 floats are too many everywhere; below sm_90 the limit is the 48 KiB of static."""
-    from tilefit._toolkit import find_toolkit
+    from tilefit._assembler.toolkit import find_toolkit
 
     source = tmp_path / "greedy.cu"
     source.write_text(
@@ -111,7 +111,7 @@ def refusal(kernel: str, *sizes: int) -> str:
 def test_tilelang_refuses_too_many_columns() -> None:
     """Two accumulators of 256 columns fill the 512; the third asks for 32 more."""
     from tilefit._errors import RefusedError
-    from tilefit.frontends._tilelang import TileLangFrontend
+    from tilefit._frontends.tilelang.frontend import TileLangFrontend
 
     source = TileLangFrontend().load(KERNELS / "exact_miss.py")
     with pytest.raises(RefusedError) as caught:

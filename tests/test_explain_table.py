@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tilefit._explain import explain
-from tilefit._explain._forms import Form, advice, advice_keys, forms, space, toolchain_title
-from tilefit._explain._page import page
-from tilefit._explain._pattern import compiled, plain
-from tilefit._memory import Memory
+from tilefit._explain.forms import Form, advice, advice_keys, forms, space, toolchain_title
+from tilefit._explain.page import page
+from tilefit._explain.pattern import compiled, plain
+from tilefit._kernel.memory import Memory
 
 ROOT = Path(__file__).parent.parent
 BY_NAME = {form.name: form for form in forms()}

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tilefit
-from tilefit._dtype import DTYPES
-from tilefit._footprint import Footprint, footprint
-from tilefit._limit import limit_of_size
+from tilefit._kernel.dtype import DTYPES
+from tilefit._tiles.footprint import Footprint, footprint
+from tilefit._tiles.limit import limit_of_size
 from tilefit.cli import main
 
 KIB = 1024

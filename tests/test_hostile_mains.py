@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tilefit._device import device
-from tilefit._device_facts import facts_of
+from tilefit._devices.facts import facts_of
+from tilefit._devices.names import device
 from tilefit._errors import KernelError, WorkerError
-from tilefit._session import Limits, Session
+from tilefit._reading.session import Limits, Session
 
 pytestmark = pytest.mark.tilelang
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tilefit
-from tilefit.render import _json
+from tilefit._render import json as _json
 
 _FREE = ("params", "set", "pass_configs")  # keys of these are the user's
 

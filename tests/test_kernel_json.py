@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.record_kernels import RECORDINGS, Recording, recorded
 from tests.values import buffer, kernel
-from tilefit._kernel import Buffer, Kernel, Launch, Listing, Loop, Parameter
-from tilefit._memory import Evidence, Memory, Owner
+from tilefit._kernel.kernel import Buffer, Kernel, Launch, Listing, Loop, Parameter
+from tilefit._kernel.memory import Evidence, Memory, Owner
 
 
 def whole(kind: type[Any], **known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -14,14 +14,14 @@ import pytest
 from tests.made_gemm import MadeSession, judged, lowered, tile_bytes
 from tests.stand_in import use
 from tests.values import KIB, buffer, kernel
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._errors import InputError, RefusedError
-from tilefit._kernel import Kernel
-from tilefit._ladder import in_flight, ladder, parse_ladder, steps
-from tilefit._memory import Memory
-from tilefit._plan import place
-from tilefit._report import Rung
-from tilefit._verdict import Status, judge
+from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.memory import Memory
+from tilefit._placement.place import place
+from tilefit._planning.ladder import in_flight, ladder, parse_ladder, steps
+from tilefit._planning.report import Rung
+from tilefit._verdict.judge import Status, judge
 from tilefit.cli import main
 
 FITS, MISSES = Status.FITS, Status.DOES_NOT_FIT

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from tilefit._device import device
-from tilefit._device_facts import facts_of
+from tilefit._devices.facts import facts_of
+from tilefit._devices.names import device
 from tilefit._errors import KernelError, RefusedError
-from tilefit._session import Limits, Session
-from tilefit.frontends._protocol import Ran
+from tilefit._frontends.protocol import Ran
+from tilefit._reading.session import Limits, Session
 
 pytestmark = pytest.mark.tilelang
 

@@ -60,4 +60,4 @@ def test_footprint_and_budget_import_only_the_stdlib_and_tilefit(arguments, devi
     assert not loaded & HEAVY
     if not device:
         assert not loaded & SLOW_STDLIB
-        assert not any(name.startswith("tilefit._device") for name in loaded)
+        assert not any(name.startswith("tilefit._devices.names") for name in loaded)

@@ -11,11 +11,11 @@ from types import ModuleType
 
 import pytest
 
-from tilefit._device import device
-from tilefit._device_facts import facts_of
-from tilefit._session import Session
-from tilefit.frontends import _loaded
-from tilefit.frontends._loaded import loaded_files
+from tilefit._devices.facts import facts_of
+from tilefit._devices.names import device
+from tilefit._frontends import loaded as _loaded
+from tilefit._frontends.loaded import loaded_files
+from tilefit._reading.session import Session
 
 MAIN = """
 import importlib.util, json, pathlib, sys

@@ -13,13 +13,13 @@ from tests.made_gemm import MadeSession
 from tests.stand_in import use
 from tests.test_plan_text import result
 from tests.values import KIB, buffer, kernel
-from tilefit._kernel import Kernel, Role
-from tilefit._memory import Memory
-from tilefit._report import Edit, Outcome, Report, Residency, Result, Rung, Tried
-from tilefit._rows import account
-from tilefit._verdict import Status
+from tilefit._kernel.kernel import Kernel, Role
+from tilefit._kernel.memory import Memory
+from tilefit._placement.account import account
+from tilefit._planning.report import Edit, Outcome, Report, Residency, Result, Rung, Tried
+from tilefit._render.text import map as _text
+from tilefit._verdict.judge import Status
 from tilefit.cli import main
-from tilefit.render import _text
 
 WIDTH = 80
 LIMIT = 227 * KIB

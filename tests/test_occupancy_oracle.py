@@ -15,8 +15,8 @@ import pytest
 from tests import occupancy_oracle as oracle
 from tests.occupancy_oracle import Columns
 from tilefit import InputError, occupancy, occupancy_arrays
-from tilefit._occupancy_core import core_limits
-from tilefit._occupancy_rule import LIMITERS, UNLIMITED
+from tilefit._occupancy.core import core_limits
+from tilefit._occupancy.rule import LIMITERS, UNLIMITED
 
 SAMPLE = Path(__file__).parent / "data" / "occupancy_oracle_sample.csv.gz"
 NAMES = {
@@ -239,7 +239,7 @@ def same_one_by_one(rows: Columns) -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_recorded_rows_catch_a_wrong_rule(mutant, recorded, monkeypatch):
-    monkeypatch.setattr("tilefit._occupancy_arrays.core_limits", mutated(mutant))
+    monkeypatch.setattr("tilefit._occupancy.arrays.core_limits", mutated(mutant))
     blocks, _, rows = answers(valid(recorded))
     assert (blocks != rows["blocks"]).sum() > 0
 
@@ -252,7 +252,7 @@ def test_the_recorded_rows_catch_threads_that_are_not_rounded_to_warps(recorded,
     def whole_warps(limits: Any, threads: Any) -> Any:
         return np.maximum(threads // limits.warp_size, 1)
 
-    monkeypatch.setattr("tilefit._occupancy_rule.warps_of", whole_warps)
+    monkeypatch.setattr("tilefit._occupancy.rule.warps_of", whole_warps)
     blocks, _, rows = answers(valid(recorded))
     assert (blocks != rows["blocks"]).sum() > 0
 
@@ -290,6 +290,6 @@ def test_some_of_them_one_by_one(asked):
 @pytest.mark.cuda
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_edges_catch_a_wrong_rule(mutant, asked, monkeypatch):
-    monkeypatch.setattr("tilefit._occupancy_arrays.core_limits", mutated(mutant))
+    monkeypatch.setattr("tilefit._occupancy.arrays.core_limits", mutated(mutant))
     blocks, _, rows = answers(asked)
     assert (blocks != rows["blocks"]).sum() > 0

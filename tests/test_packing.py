@@ -14,10 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.record_packing import FILES, FIXTURES, TARGETS, Case, path_of, recorded
-from tilefit import _packing
 from tilefit._errors import InputError
-from tilefit._packing import Hole, Interval, agrees, live_peak, pack
-from tilefit._units import round_up
+from tilefit._kernel.units import round_up
+from tilefit._placement import tilelang_packer as _packing
+from tilefit._placement.tilelang_packer import Hole, Interval, agrees, live_peak, pack
 
 KIB = 1024
 

@@ -20,7 +20,7 @@ from tests.record_packing import (
     path_of,
     recorded,
 )
-from tilefit.frontends import _tilelang_liveness as liveness
+from tilefit._frontends.tilelang import liveness as liveness
 
 pytestmark = pytest.mark.tilelang
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.record_kernels import RECORDINGS, Recording, recorded
 from tests.values import KIB, kernel, tmem
-from tilefit._kernel import Buffer
-from tilefit._memory import Evidence, Memory, Owner
-from tilefit._plan import place
+from tilefit._kernel.kernel import Buffer
+from tilefit._kernel.memory import Evidence, Memory, Owner
+from tilefit._placement.place import place
 
 alignments = st.integers(4, 11).map(lambda power: 2**power)
 every_recording = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda r: r.path.stem)

@@ -14,9 +14,9 @@ import pytest
 
 import tilefit
 from tests.stand_in import StandIn, use
-from tilefit import _reading
-from tilefit._kernel import Listing
-from tilefit._naming import split_source
+from tilefit._kernel.kernel import Listing
+from tilefit._kernel.naming import split_source
+from tilefit._reading import stored as _reading
 from tilefit.cli import main
 from tilefit.cli._plan import parse_value
 

@@ -17,11 +17,11 @@ import psutil
 import pytest
 
 import tilefit
-from tilefit._analyze import Options, plan_below
-from tilefit._child import Child, Limits
-from tilefit._report import Report
-from tilefit._verdict import Status
-from tilefit.render import _table
+from tilefit._planning.plan import Options, plan_below
+from tilefit._planning.report import Report
+from tilefit._reading.child import Child, Limits
+from tilefit._render import table as _table
+from tilefit._verdict.judge import Status
 
 pytestmark = pytest.mark.tilelang
 

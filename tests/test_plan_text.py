@@ -17,15 +17,16 @@ from hypothesis import strategies as st
 from tests.record_kernels import RECORDINGS, ROOT, recorded
 from tests.stand_in import StandIn, use
 from tests.values import KIB, buffer, kernel, tmem
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._errors import RefusedError
-from tilefit._kernel import Kernel, Listing, Parameter
-from tilefit._memory import Evidence
-from tilefit._plan import place
-from tilefit._report import Report, Result, Stages
-from tilefit._verdict import Status, judge
+from tilefit._kernel.kernel import Kernel, Listing, Parameter
+from tilefit._kernel.memory import Evidence
+from tilefit._placement.place import place
+from tilefit._planning.report import Report, Result, Stages
+from tilefit._render import json as _json
+from tilefit._render.text import map as _text
+from tilefit._verdict.judge import Status, judge
 from tilefit.cli import main
-from tilefit.render import _json, _text
 
 WIDTH = 80
 # the contract of docs/json.md, by hand: a key that goes missing breaks somebody's script

@@ -11,9 +11,9 @@ import pytest
 
 import tilefit
 from tests.stand_in import StandIn, use
-from tilefit._kernel import Listing
+from tilefit._frontends.tilelang.frontend import TileLangFrontend
+from tilefit._kernel.kernel import Listing
 from tilefit.cli import main
-from tilefit.frontends._tilelang import TileLangFrontend
 
 # TileLang warns about what these kernels are written to provoke
 pytestmark = [pytest.mark.tilelang, pytest.mark.filterwarnings("ignore")]

@@ -6,7 +6,13 @@ from collections import Counter
 
 import pytest
 
-from tilefit._ptxas import FunctionUse, first_error, function_uses, matrix_instructions, remarks
+from tilefit._assembler.ptxas import (
+    FunctionUse,
+    first_error,
+    function_uses,
+    matrix_instructions,
+    remarks,
+)
 
 # Three kernels; `slow` calls a function that is not inlined, `spilling` is held to 64 registers.
 VERBOSE = """\

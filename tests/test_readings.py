@@ -7,9 +7,9 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilefit._kernel import Arena, Buffer, Kernel, Launch
-from tilefit._memory import Evidence, Memory, Owner
-from tilefit._readings import Outlook, open_buffers, outlook, readings, words
+from tilefit._kernel.kernel import Arena, Buffer, Kernel, Launch
+from tilefit._kernel.memory import Evidence, Memory, Owner
+from tilefit._placement.open_buffers import Outlook, open_buffers, outlook, readings, words
 
 # Ascend 910B: what a kernel may use of UB and of L1
 LIMITS = {Memory.UB: 196352, Memory.L1: 524032}

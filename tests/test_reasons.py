@@ -13,10 +13,10 @@ import pytest
 
 from tests.lowering import KERNELS, lower
 from tilefit._errors import RefusedError
-from tilefit._kernel import Buffer
-from tilefit._memory import Memory
-from tilefit._reasons import REASONS
-from tilefit._rows import account
+from tilefit._kernel.kernel import Buffer
+from tilefit._kernel.memory import Memory
+from tilefit._kernel.reasons import REASONS
+from tilefit._placement.account import account
 
 CORPUS = KERNELS / "corpus"
 # codes that only kernels for Ascend have: tests/test_ascend*.py and test_source_versions.py

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tilefit._reasons import REASONS, page
+from tilefit._kernel.reasons import REASONS, page
 
 ROOT = Path(__file__).parent.parent
 

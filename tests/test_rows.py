@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from tests.record_kernels import RECORDINGS, Recording, recorded
 from tests.values import KIB, buffer, kernel
-from tilefit._kernel import Buffer, Kernel
-from tilefit._memory import Memory
-from tilefit._plan import place
-from tilefit._reasons import REASONS
-from tilefit._rows import Row, account, packing_differs
-from tilefit._units import round_up
+from tilefit._kernel.kernel import Buffer, Kernel
+from tilefit._kernel.memory import Memory
+from tilefit._kernel.reasons import REASONS
+from tilefit._kernel.units import round_up
+from tilefit._placement.account import Row, account, packing_differs
+from tilefit._placement.place import place
 
 every_recording = pytest.mark.parametrize("recording", RECORDINGS, ids=lambda r: r.path.stem)
 

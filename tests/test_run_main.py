@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from tilefit._device import device
-from tilefit._device_facts import facts_of
+from tilefit._devices.facts import facts_of
+from tilefit._devices.names import device
 from tilefit._errors import InputError, KernelError, RefusedError, WorkerError
-from tilefit._session import Limits, Session
-from tilefit.frontends._protocol import Ran
+from tilefit._frontends.protocol import Ran
+from tilefit._reading.session import Limits, Session
 
 pytestmark = pytest.mark.tilelang
 
@@ -375,7 +375,7 @@ def test_an_architecture_answers_with_the_cores_of_its_first_product() -> None:
 
 
 def test_what_is_taken_apart_gives_as_many_unknown_values_as_are_wanted() -> None:
-    from tilefit.frontends._unknown import Unknown
+    from tilefit._frontends.stand_ins.unknown import Unknown
 
     one, two, three = Unknown("package.call()")
     assert all(isinstance(value, Unknown) for value in (one, two, three, one + two, 3 * two))
@@ -405,7 +405,7 @@ def test_rearranging_axes_gives_the_shape_that_the_pattern_says(
 ) -> None:
     import torch
 
-    from tilefit.frontends._einops_shapes import einsum, rearrange
+    from tilefit._frontends.stand_ins.einops import einsum, rearrange
 
     x = torch.arange(24).reshape(2, 3, 4)
     assert tuple(rearrange(x, pattern, **sizes).shape) == shape
@@ -418,7 +418,7 @@ def test_rearranging_axes_gives_the_shape_that_the_pattern_says(
 def test_tensors_need_no_device_and_small_tables_keep_their_values() -> None:
     import torch
 
-    from tilefit.frontends._torch_fakes import KNOWN_ELEMENTS, TensorsWithoutDevice
+    from tilefit._frontends.stand_ins.torch import KNOWN_ELEMENTS, TensorsWithoutDevice
 
     with TensorsWithoutDevice():
         table = torch.tensor([3, 1, 2], device="cuda").cuda().sort().values

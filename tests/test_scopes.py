@@ -7,8 +7,8 @@ import json
 import pytest
 
 from tilefit._errors import InputError, UnknownNameError
-from tilefit._memory import Memory, Owner
-from tilefit._scopes import DIALECTS, SCOPES, ScopeRow, memory_of, scope_rows
+from tilefit._kernel.memory import Memory, Owner
+from tilefit._kernel.scopes import DIALECTS, SCOPES, ScopeRow, memory_of, scope_rows
 from tilefit.cli import main
 
 # function: (scope, memory), from each project's allocate.py; "?bool" is the row for dtype bool.

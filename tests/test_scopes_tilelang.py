@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tilefit._memory import Memory
-from tilefit._scopes import ScopeRow, memory_of, scope_rows
+from tilefit._kernel.memory import Memory
+from tilefit._kernel.scopes import ScopeRow, memory_of, scope_rows
 
 pytestmark = pytest.mark.tilelang
 

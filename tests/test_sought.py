@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tilefit._sought import Sought
+from tilefit._reading.sought import Sought
 
 
 @pytest.fixture

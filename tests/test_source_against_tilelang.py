@@ -22,8 +22,8 @@ from tests.declared_truth import (
     traced,
 )
 from tests.lowering import lower, source
-from tilefit._kernel import Kernel
-from tilefit.frontends._source import SourceFrontend
+from tilefit._frontends.source.frontend import SourceFrontend
+from tilefit._kernel.kernel import Kernel
 
 pytestmark = pytest.mark.tilelang
 

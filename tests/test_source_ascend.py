@@ -8,10 +8,10 @@ import pytest
 
 from tests.test_source_frontend import load, notes, read, tile_of
 from tilefit._errors import RefusedError
-from tilefit._kernel import Kernel
-from tilefit._memory import Evidence, Memory, Owner
-from tilefit._readings import Outlook, outlook, readings, words
-from tilefit.frontends._source import SourceFrontend
+from tilefit._frontends.source.frontend import SourceFrontend
+from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.memory import Evidence, Memory, Owner
+from tilefit._placement.open_buffers import Outlook, outlook, readings, words
 
 OURS = "import tilelang\nimport tilelang.ascend.language as T\n"
 # the chips that TileLang cannot lower for, as their device files name them

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from tilefit._errors import InputError, KernelError, RefusedError, TilefitError, UnknownNameError
-from tilefit._kernel import Buffer, Kernel
-from tilefit._memory import Evidence, Memory, Owner
-from tilefit.frontends._source import SourceFile, SourceFrontend
+from tilefit._frontends.source.frontend import SourceFile, SourceFrontend
+from tilefit._kernel.kernel import Buffer, Kernel
+from tilefit._kernel.memory import Evidence, Memory, Owner
 
 HEAD = """
 import tilelang
@@ -1252,7 +1252,7 @@ def test_nothing_but_the_standard_library_is_imported(root: Path) -> None:
 import sys
 before = set(sys.modules)
 from pathlib import Path
-from tilefit.frontends._source import SourceFrontend
+from tilefit._frontends.source.frontend import SourceFrontend
 source = SourceFrontend().load(Path({str(root / "examples" / "gemm.py")!r}))
 kernel, = source.read("matmul", {{"num_stages": 2}}, "sm_90a")
 print(kernel.dynamic_bytes)

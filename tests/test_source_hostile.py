@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tilefit._errors import InputError, TilefitError
-from tilefit._kernel import Kernel
-from tilefit.frontends._source import SourceFrontend
+from tilefit._frontends.source.frontend import SourceFrontend
+from tilefit._kernel.kernel import Kernel
 
 SECONDS = 20.0
 HEAD = "import tilelang\nimport tilelang.language as T\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_source_frontend import factory, load, notes, read
-from tilefit._memory import Memory
+from tilefit._kernel.memory import Memory
 
 CLASSES = """
 import abc
@@ -152,7 +152,7 @@ def test_a_scheduler_or_emitter_that_we_do_not_know_may_allocate(tmp_path: Path)
 
 
 def test_im2col_fills_a_tile_from_global_memory_as_a_copy_does(root: Path) -> None:
-    from tilefit.frontends._source import SourceFrontend
+    from tilefit._frontends.source.frontend import SourceFrontend
 
     path = root / "tests" / "kernels" / "corpus" / "convolution.py"
     (kernel,) = SourceFrontend().load(path).read("by_im2col", {}, "sm_90a")
@@ -190,7 +190,7 @@ sys.meta_path.insert(0, Refuse())
 from pathlib import Path
 
 from tilefit._errors import TilefitError
-from tilefit.frontends._source import SourceFrontend
+from tilefit._frontends.source.frontend import SourceFrontend
 
 read = 0
 for name in sys.argv[1:]:

@@ -9,15 +9,15 @@ import pytest
 
 from tests.test_source_ascend import OURS, adapter, totals
 from tests.test_source_frontend import HEAD, load, read
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._errors import RefusedError
-from tilefit._kernel import Kernel
-from tilefit._memory import Evidence, Memory
-from tilefit._plan import place
-from tilefit._residency import rounds
-from tilefit._verdict import Status, Verdict, judge
+from tilefit._frontends.source.frontend import SourceFrontend
+from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.memory import Evidence, Memory
+from tilefit._placement.place import place
+from tilefit._planning.residency import rounds
+from tilefit._verdict.judge import Status, Verdict, judge
 from tilefit.cli import main
-from tilefit.frontends._source import SourceFrontend
 
 B1 = device("ascend-910b1")  # 24 AIC and 48 AIV
 OLDER = "ascend-910b"

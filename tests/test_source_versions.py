@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.test_source_ascend import adapter, ours, totals
-from tilefit._ascend_limits import as_scheduled
-from tilefit._device import device
-from tilefit._kernel import Kernel
-from tilefit._memory import Memory
-from tilefit._plan import place
-from tilefit._verdict import Policy, Status, Verdict, judge
+from tilefit._devices.names import device
+from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.memory import Memory
+from tilefit._placement.place import place
+from tilefit._verdict.ascend import as_scheduled
+from tilefit._verdict.judge import Policy, Status, Verdict, judge
 
 CHIP = device("ascend-950pr_957b")
 UB = 248 * 1024  # usable of UB without SIMT parts
@@ -217,7 +217,7 @@ def add():
     return main
 """
     )
-    from tilefit.frontends._source import SourceFrontend
+    from tilefit._frontends.source.frontend import SourceFrontend
 
     (declared,) = SourceFrontend().load(path).read("add", {}, "ascend")
     assert totals(declared) == {Memory.UB: (2 + 2 + 1) * 64 * 256 * 4}

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from tests.record_kernels import RECORDINGS, recorded
 from tests.values import KIB, buffer, card, kernel, tmem
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._errors import KernelError, RefusedError, TilefitError
-from tilefit._kernel import Kernel, Loop
-from tilefit._plan import place
-from tilefit._report import Stages
-from tilefit._stages import largest_stages, stage_parameter
-from tilefit._verdict import Verdict, judge
+from tilefit._kernel.kernel import Kernel, Loop
+from tilefit._placement.place import place
+from tilefit._planning.report import Stages
+from tilefit._planning.stages import largest_stages, stage_parameter
+from tilefit._verdict.judge import Verdict, judge
 
 LIMIT = 227 * KIB
 Answer = Kernel | TilefitError

@@ -13,7 +13,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from tilefit._store import Store, clock, default_folder, question_of
+from tilefit._reading.store import Store, clock, default_folder, question_of
 
 
 @pytest.fixture
@@ -243,7 +243,8 @@ def test_a_writer_that_is_killed_costs_at_most_its_own_row(tmp_path: Path) -> No
     file.write_text("a")
     Store(tmp_path / "cache").put(ask(file), [str(file)], "before")
     code = (
-        "import itertools, sys; from pathlib import Path; from tilefit._store import Store\n"
+        "import itertools, sys; from pathlib import Path\n"
+        "from tilefit._reading.store import Store\n"
         "store = Store(Path(sys.argv[1]))\n"
         "for n in itertools.count():\n"
         "    store.put(str(n), [sys.argv[2]], 'x' * 10000)\n"

@@ -26,10 +26,10 @@ from tests.made_gemm import DEFAULTS, MadeSession, judged, lowered
 from tests.stand_in import use
 from tests.values import KIB, buffer, kernel
 from tilefit._errors import RefusedError
-from tilefit._kernel import Kernel
-from tilefit._report import Edit, Tried
-from tilefit._suggest import contains, describe, edits, is_tile, tried_edits
-from tilefit._verdict import Status
+from tilefit._kernel.kernel import Kernel
+from tilefit._planning.report import Edit, Tried
+from tilefit._planning.suggest import contains, describe, edits, is_tile, tried_edits
+from tilefit._verdict.judge import Status
 from tilefit.cli import main
 
 STAGE_BYTES = (128 * 64 + 64 * 128) * 2

@@ -11,12 +11,12 @@ import pytest
 
 from tests.edit_set import MERGE, Change, change, documented
 from tests.lowering import source
-from tilefit._device import device
+from tilefit._devices.names import device
 from tilefit._errors import RefusedError
-from tilefit._kernel import Kernel
-from tilefit._plan import place
-from tilefit._suggest import tried_edits
-from tilefit._verdict import Status, judge
+from tilefit._kernel.kernel import Kernel
+from tilefit._placement.place import place
+from tilefit._planning.suggest import tried_edits
+from tilefit._verdict.judge import Status, judge
 
 # TileLang warns about some of these kernels
 pytestmark = [pytest.mark.tilelang, pytest.mark.filterwarnings("ignore")]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tilefit import _config
-from tilefit._device import Device, device, expand, user_devices
+from tilefit._devices import config as _config
+from tilefit._devices.names import Device, device, expand, user_devices
 from tilefit._errors import InputError, UnknownNameError
-from tilefit._memory import Memory
+from tilefit._kernel.memory import Memory
 from tilefit.cli import main
 
 KIB = 1024

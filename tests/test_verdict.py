@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.values import KIB, buffer, card, kernel, tmem
-from tilefit._device import Device, device, device_names
-from tilefit._kernel import Dim, Kernel, Loop
-from tilefit._memory import Memory
-from tilefit._plan import place
-from tilefit._verdict import Check, Policy, Status, Verdict, judge, worst
+from tilefit._devices.names import Device, device, device_names
+from tilefit._kernel.kernel import Dim, Kernel, Loop
+from tilefit._kernel.memory import Memory
+from tilefit._placement.place import place
+from tilefit._verdict.judge import Check, Policy, Status, Verdict, judge, worst
 
 DEVICES = [d for d in map(device, device_names()) if d.has(Memory.SHARED)]
 devices = st.sampled_from(DEVICES)

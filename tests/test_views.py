@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.lowering import KERNELS, source
-from tilefit._kernel import Buffer, Kernel
+from tilefit._kernel.kernel import Buffer, Kernel
 
 pytestmark = pytest.mark.tilelang
 

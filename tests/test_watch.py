@@ -14,10 +14,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tilefit._child import Child, Limits
-from tilefit._device import expand
-from tilefit._reader import Options
-from tilefit._watch import watch
+from tilefit._devices.names import expand
+from tilefit._planning.reader import Options
+from tilefit._planning.watch import watch
+from tilefit._reading.child import Child, Limits
 
 pytestmark = pytest.mark.tilelang
 

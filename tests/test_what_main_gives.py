@@ -9,11 +9,11 @@ import pytest
 
 import tilefit
 from tests.lowering import source
-from tilefit._analyze import Options, kernels_in
-from tilefit._kernel import Listing, Parameter
-from tilefit._naming import blamed
-from tilefit._report import Report
-from tilefit._verdict import Status
+from tilefit._kernel.kernel import Listing, Parameter
+from tilefit._kernel.naming import blamed
+from tilefit._planning.plan import Options, kernels_in
+from tilefit._planning.report import Report
+from tilefit._verdict.judge import Status
 
 pytestmark = pytest.mark.tilelang
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tilefit._device import Device, Pool
-from tilefit._kernel import Buffer, Dim, Kernel, Launch, Loop
-from tilefit._memory import Memory, Owner
+from tilefit._devices.names import Device, Pool
+from tilefit._kernel.kernel import Buffer, Dim, Kernel, Launch, Loop
+from tilefit._kernel.memory import Memory, Owner
 
 KIB = 1024
 

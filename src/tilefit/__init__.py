@@ -7,9 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tilefit._analyze import plan
-    from tilefit._device import Device, device
-    from tilefit._dtype import DType, parse_dtype
+    from tilefit._devices.names import Device, device
     from tilefit._errors import (
         InputError,
         KernelError,
@@ -19,12 +17,14 @@ if TYPE_CHECKING:
         WorkerError,
     )
     from tilefit._explain import Explanation, Finding, explain
-    from tilefit._footprint import Footprint, footprint
-    from tilefit._gemm import Budget, BudgetRow, budget, max_stages
-    from tilefit._limit import Limit
-    from tilefit._memory import Evidence, Memory, Owner
-    from tilefit._occupancy import Occupancy, occupancy
-    from tilefit._occupancy_arrays import OccupancyArrays, occupancy_arrays
+    from tilefit._kernel.dtype import DType, parse_dtype
+    from tilefit._kernel.memory import Evidence, Memory, Owner
+    from tilefit._occupancy.arrays import OccupancyArrays, occupancy_arrays
+    from tilefit._occupancy.occupancy import Occupancy, occupancy
+    from tilefit._planning.plan import plan
+    from tilefit._tiles.footprint import Footprint, footprint
+    from tilefit._tiles.gemm import Budget, BudgetRow, budget, max_stages
+    from tilefit._tiles.limit import Limit
 
 __all__ = [
     "Budget",
@@ -58,9 +58,9 @@ __all__ = [
 ]
 
 _MODULES = {
-    "_analyze": ("plan",),
-    "_device": ("Device", "device"),
-    "_dtype": ("DType", "parse_dtype"),
+    "_planning.plan": ("plan",),
+    "_devices.names": ("Device", "device"),
+    "_kernel.dtype": ("DType", "parse_dtype"),
     "_errors": (
         "InputError",
         "KernelError",
@@ -70,12 +70,12 @@ _MODULES = {
         "WorkerError",
     ),
     "_explain": ("Explanation", "Finding", "explain"),
-    "_footprint": ("Footprint", "footprint"),
-    "_gemm": ("Budget", "BudgetRow", "budget", "max_stages"),
-    "_limit": ("Limit",),
-    "_memory": ("Evidence", "Memory", "Owner"),
-    "_occupancy": ("Occupancy", "occupancy"),
-    "_occupancy_arrays": ("OccupancyArrays", "occupancy_arrays"),
+    "_tiles.footprint": ("Footprint", "footprint"),
+    "_tiles.gemm": ("Budget", "BudgetRow", "budget", "max_stages"),
+    "_tiles.limit": ("Limit",),
+    "_kernel.memory": ("Evidence", "Memory", "Owner"),
+    "_occupancy.occupancy": ("Occupancy", "occupancy"),
+    "_occupancy.arrays": ("OccupancyArrays", "occupancy_arrays"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tilefit._explain._driver import explain
-from tilefit._explain._values import Cause, Change, Explanation, Finding, Room, Sum, Whose
+from tilefit._explain.driver import explain
+from tilefit._explain.values import Cause, Change, Explanation, Finding, Room, Sum, Whose
 
 __all__ = ["Cause", "Change", "Explanation", "Finding", "Room", "Sum", "Whose", "explain"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tilefit._gemm import DEFAULT_DEVICE, DEFAULT_STAGES, budget
+from tilefit._tiles.gemm import DEFAULT_DEVICE, DEFAULT_STAGES, budget
 from tilefit.cli._limit import add_limit_arguments, device_argument, print_json
 from tilefit.cli._parser import positive, size
 
@@ -73,11 +73,11 @@ def run(args: argparse.Namespace) -> int:
             payload["sweep"] = [tiling.sweep_row() for tiling in sweep]
         print_json(payload)
     elif args.csv:
-        from tilefit.render._csv import budget_csv, sweep_csv
+        from tilefit._render.csv import budget_csv, sweep_csv
 
         sys.stdout.write(sweep_csv(sweep) if args.sweep else budget_csv(result))
     else:
-        from tilefit.render._plain import budget_text
+        from tilefit._render.plain import budget_text
 
         sys.stdout.write(budget_text(result, sweep))
     return 0 if result.fits else 1

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tilefit import _config
-from tilefit._device import Device, capacities, device, device_names, vendor_of
+from tilefit._devices import config as _config
+from tilefit._devices.names import Device, capacities, device, device_names, vendor_of
 from tilefit._errors import InputError, UnknownNameError
-from tilefit._memory import Memory
+from tilefit._kernel.memory import Memory
 from tilefit.cli._limit import print_json
 
 _MEMORIES = tuple(m for m in Memory if m not in (Memory.GLOBAL, Memory.NONE, Memory.UNDECIDED))
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         return vendor in (None, found.vendor) and (memory is None or found.has(memory))
 
     devices, own = tuple(filter(wanted, named)), tuple(filter(wanted, own))
-    from tilefit.render._devices import devices_dict, render_list, render_one
+    from tilefit._render.devices import devices_dict, render_list, render_one
 
     if args.json:
         print_json(devices_dict([*devices, *own]))
@@ -79,8 +79,8 @@ def _live(args: argparse.Namespace) -> int:
     """Print the attached devices beside the table; a machine without one is no failure."""
     if args.names or args.vendor or args.memory:
         raise InputError("--live shows every limit of what is attached: name and filter nothing")
-    from tilefit._live import ask
-    from tilefit.render._live import live_dict, render_live
+    from tilefit._devices.attached import ask
+    from tilefit._render.live import live_dict, render_live
 
     answer = ask(args.python)
     if args.json:
@@ -91,7 +91,7 @@ def _live(args: argparse.Namespace) -> int:
 
 
 def _attached(python: str) -> tuple[str, ...]:
-    from tilefit._live import attached_devices
+    from tilefit._devices.attached import attached_devices
 
     return attached_devices(python)
 

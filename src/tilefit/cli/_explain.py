@@ -11,9 +11,9 @@ from tilefit._errors import InputError
 from tilefit.cli._limit import print_json
 
 if TYPE_CHECKING:
-    from tilefit._device import Device
+    from tilefit._devices.names import Device
     from tilefit._explain import Explanation
-    from tilefit._report import Report
+    from tilefit._planning.report import Report
 
 _NO_TEXT = "paste a message as an argument, name a file with --log, or pipe a log into `explain -`"
 _NO_DEVICE = "name a device for --kernel with -d: the text does not say which one it was"
@@ -50,8 +50,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what is known; return 1 if nothing was recognised."""
     from tilefit._explain import explain
+    from tilefit._render.explain import explanation_dict, explanation_text
     from tilefit.cli._plan import setting
-    from tilefit.render._explain import explanation_dict, explanation_text
 
     params = dict(setting(text) for text in args.set)
     given = _device(args.device) if args.device else None
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _device(spec: str) -> Device:
-    from tilefit._device import expand
+    from tilefit._devices.names import expand
 
     devices = expand([spec])
     if len(devices) != 1:
@@ -104,8 +104,8 @@ def _planned(
     kernel: str, params: dict[str, Any], given: Device | None, answer: Explanation
 ) -> Report:
     """Plan the kernel on the device that was named, or that the text leads to."""
-    from tilefit._analyze import plan_with
-    from tilefit._device import device
+    from tilefit._devices.names import device
+    from tilefit._planning.plan import plan_with
 
     names = [name for finding in answer.findings for name in finding.devices]
     if given is None and not names:
@@ -119,7 +119,7 @@ def _planned(
 def _plan_document(report: Report) -> object:
     import json
 
-    from tilefit.render import _json
+    from tilefit._render import json as _json
 
     return json.loads(_json.render(report))
 
@@ -127,7 +127,7 @@ def _plan_document(report: Report) -> object:
 def _print_plan(report: Report) -> None:
     from rich.console import Console
 
-    from tilefit.render import _text
+    from tilefit._render.text import map as _text
 
     sys.stdout.write("\n")
     Console(highlight=False).print(_text.render(report), soft_wrap=True)

@@ -6,14 +6,14 @@ import argparse
 import sys
 
 from tilefit._errors import InputError
-from tilefit._footprint import footprint
-from tilefit._limit import find_limit
+from tilefit._tiles.footprint import footprint
+from tilefit._tiles.limit import find_limit
 from tilefit.cli._limit import add_limit_arguments, device_argument, print_json
 from tilefit.cli._parser import positive
 
 TYPE_CHECKING = False  # typing itself is not imported
 if TYPE_CHECKING:
-    from tilefit._device import Device
+    from tilefit._devices.names import Device
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(result.to_dict())
     else:
-        from tilefit.render._plain import footprint_text
+        from tilefit._render.plain import footprint_text
 
         sys.stdout.write(footprint_text(result))
     return 1 if result.fits is False else 0
@@ -59,13 +59,13 @@ def _tour(args: argparse.Namespace, device: str | Device | None) -> int:
     for flag, value in (("--dtype", args.dtype), ("--copies", args.copies)):
         if value is not None:
             raise InputError(f"{flag} {value} needs a tile: --tile 128 256 {flag} {value}")
-    from tilefit._tour import tour
+    from tilefit._tiles.tour import tour
 
     result = tour(find_limit(args.capacity, device, args.memory))
     if args.json:
         print_json(result.to_dict())
     else:
-        from tilefit.render._plain import tour_text
+        from tilefit._render.plain import tour_text
 
         sys.stdout.write(tour_text(result))
     return 0

@@ -9,7 +9,7 @@ from tilefit.cli._parser import size
 
 TYPE_CHECKING = False  # typing itself is not imported: these commands start as fast as they can
 if TYPE_CHECKING:
-    from tilefit._device import Device
+    from tilefit._devices.names import Device
 
 
 def add_limit_arguments(parser: argparse.ArgumentParser, *, default: str) -> None:
@@ -40,13 +40,15 @@ def device_argument(args: argparse.Namespace) -> str | Device | None:
     """Return what ``-d`` names, or None; several are told apart where they are looked up."""
     if not args.device:
         return None
-    from tilefit._config import resolve_one  # reads pyproject.toml only for names of the user's own
+    from tilefit._devices.config import (
+        resolve_one,  # reads pyproject.toml only for names of the user's own
+    )
 
     return resolve_one(",".join(args.device), _attached)
 
 
 def _attached() -> tuple[str, ...]:
-    from tilefit._live import attached_devices
+    from tilefit._devices.attached import attached_devices
 
     return attached_devices()
 

@@ -76,10 +76,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the occupancy; return 1 if such a block cannot run."""
-    from tilefit._config import resolve_one
-    from tilefit._live import attached_devices
-    from tilefit._occupancy import occupancy
-    from tilefit.render._occupancy import occupancy_dict, occupancy_text
+    from tilefit._devices.attached import attached_devices
+    from tilefit._devices.config import resolve_one
+    from tilefit._occupancy.occupancy import occupancy
+    from tilefit._render.occupancy import occupancy_dict, occupancy_text
 
     if not args.device:
         raise InputError(_NO_DEVICE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tilefit._errors import InputError
-from tilefit._units import parse_bytes
+from tilefit._kernel.units import parse_bytes
 
 TYPE_CHECKING = False  # importing typing costs 2 ms at every start
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 def size(text: str) -> int:
-    """Argument type: a size in bytes (see `tilefit._units.parse_bytes`)."""
+    """Argument type: a size in bytes (see `tilefit._kernel.units.parse_bytes`)."""
     try:
         return parse_bytes(text)
     except InputError as error:

@@ -13,9 +13,9 @@ TYPE_CHECKING = False  # typing, pathlib and ast cost 6 ms; a kept answer needs 
 if TYPE_CHECKING:
     from typing import Any
 
-    from tilefit._device import Device
-    from tilefit._report import Report
-    from tilefit._store import Store
+    from tilefit._devices.names import Device
+    from tilefit._planning.report import Report
+    from tilefit._reading.store import Store
 
 _NO_DEVICE = "name a device with -d: h100, a100, rtx-4090, b200, rtx-5090 ... (`tilefit devices`)"
 
@@ -114,10 +114,10 @@ def run(args: argparse.Namespace) -> int:
     from dataclasses import replace
     from pathlib import Path
 
-    from tilefit import _analyze
-    from tilefit._naming import split_source
-    from tilefit._session import Limits
-    from tilefit._shapes import read_shapes
+    from tilefit._kernel.naming import split_source
+    from tilefit._planning import plan as _analyze
+    from tilefit._planning.shapes import read_shapes
+    from tilefit._reading.session import Limits
 
     limits = Limits(seconds=args.timeout, memory_bytes=args.memory_limit)
     params = settings(args.set)
@@ -145,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
         cache=not args.no_cache,
     )
     if args.watch:
-        from tilefit._watch import watch
+        from tilefit._planning.watch import watch
 
         cases = [{**params, **shape} for shape in shapes] or [params]
         watch(
@@ -170,8 +170,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _folder(args: argparse.Namespace) -> int:
     """Plan every kernel below a folder; an answer that still holds is printed again."""
-    from tilefit._kept import KeptAnswer, usable
-    from tilefit._store import Store
+    from tilefit._reading.kept import KeptAnswer, usable
+    from tilefit._reading.store import Store
 
     _refuse_combinations(args)
     output_format = _format(args)
@@ -193,8 +193,8 @@ def _folder(args: argparse.Namespace) -> int:
 
 
 def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
-    from tilefit import _analyze
-    from tilefit._session import Limits
+    from tilefit._planning import plan as _analyze
+    from tilefit._reading.session import Limits
 
     devices = _devices(args)
     with _Progress() as progress:
@@ -213,8 +213,8 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
 
 def _devices(args: argparse.Namespace) -> tuple[Device, ...]:
     """Return the devices that ``-d``, or the configuration, names."""
-    from tilefit._config import resolve
-    from tilefit._live import attached_devices
+    from tilefit._devices.attached import attached_devices
+    from tilefit._devices.config import resolve
 
     devices = resolve(args.device, lambda: attached_devices(args.python))
     if not devices:
@@ -262,7 +262,7 @@ def _print(report: Report, output_format: str, output: str | None, *, flush: boo
     if output_format == "text" and output is None:
         from rich.console import Console
 
-        from tilefit.render import _text
+        from tilefit._render.text import map as _text
 
         Console(highlight=False).print(_text.render(report), soft_wrap=True)
         return
@@ -282,21 +282,21 @@ def _print(report: Report, output_format: str, output: str | None, *, flush: boo
 def _rendered(report: Report, output_format: str) -> str:
     """Return the report as plain text of a format."""
     if output_format == "text":
-        from tilefit.render import _text
+        from tilefit._render.text import map as _text
 
         return _text.render(report).plain
     if output_format == "json":
-        from tilefit.render import _json
+        from tilefit._render import json as _json
 
         return _json.render(report)
-    from tilefit.render import _table
+    from tilefit._render import table as _table
 
     return _table.render_csv(report) if output_format == "csv" else _table.render_md(report)
 
 
 def _gates(args: argparse.Namespace) -> bool:
     """Say whether a misfit fails the command: not where a whole vendor was asked about."""
-    from tilefit._device import VENDORS
+    from tilefit._devices.names import VENDORS
 
     if args.fail_on is not None:
         return bool(args.fail_on == "any")
@@ -331,7 +331,7 @@ def parse_value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         pass
-    from tilefit._dtype import parse_dtype
+    from tilefit._kernel.dtype import parse_dtype
 
     try:
         return parse_dtype(text).name
@@ -341,12 +341,12 @@ def parse_value(text: str) -> Any:
 
 def _print_listing(args: argparse.Namespace, listings: Any) -> None:
     if args.json:
-        from tilefit._naming import file_and_kernel
-        from tilefit.render import _json
+        from tilefit._kernel.naming import file_and_kernel
+        from tilefit._render import json as _json
 
         sys.stdout.write(_json.render_listing(file_and_kernel(args.source)[0], listings) + "\n")
         return
-    from tilefit._naming import signature
+    from tilefit._kernel.naming import signature
 
     for item in listings:
         sys.stdout.write(f"{signature(item)}   {item.style}, line {item.line}\n")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tilefit._scopes import DIALECTS, TITLES, scope_rows
-from tilefit.render import _scopes as render
+from tilefit._kernel.scopes import DIALECTS, TITLES, scope_rows
+from tilefit._render import scopes as render
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,1 @@
+"""nvcc and ptxas: registers, spills and static bytes of generated code."""

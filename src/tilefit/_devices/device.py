@@ -1,0 +1,310 @@
+"""What a device is: its memories, its launch limits, and the source of every number.
+
+The constructors refuse values that contradict each other and name both numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilefit._errors import InputError
+from tilefit._kernel.memory import Memory, Owner
+from tilefit._kernel.units import round_up
+
+VENDORS = ("nvidia", "amd", "ascend", "apple", "intel", "tpu")
+CONFIDENCES = ("high", "medium", "low", "unknown")
+
+REGISTER_BYTES = 4
+"""A register is 32 bits wide on every device here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One number with where it comes from.
+
+    Attributes:
+        key: The number's name, for example ``"shared.per_block_bytes"``.
+        value: An integer, several, or None where there is none (see `note` and `confidence`:
+            ``"unknown"`` says that nobody published it).
+        unit: ``"bytes"``, ``"registers"``, ``"threads"`` ...; empty for a plain count.
+        source: The document or program in a few words.
+        confidence: ``"high"``, ``"medium"``, ``"low"`` or ``"unknown"``.
+        note: What a reader should know beside the number.
+    """
+
+    key: str
+    value: int | tuple[int, ...] | None
+    unit: str
+    source: str
+    confidence: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """One memory of a device. All sizes are bytes.
+
+    Attributes:
+        memory: Which memory.
+        owner: Who shares one instance of it.
+        core: What `per_core_bytes` counts: ``"SM"``, ``"CU"``, ``"WGP"``, ``"AIV"`` ...
+        per_block_bytes: What one block (or one Ascend core's kernel) may use, at most.
+        per_core_bytes: What all blocks resident on one core share.
+        physical_bytes: The array on the chip, with what caches or the toolchain keep of it.
+        reserved_per_block_bytes: Taken beside the kernel's own bytes for each resident block.
+        granule_bytes: A block's share is rounded up to a multiple of this (1: not published).
+        align_bytes: Alignment of a buffer in it, where the hardware asks for one.
+        default_per_block_bytes: The limit without an opt-in at launch, where they differ.
+        carveouts_bytes: Sizes that can be split off for this memory, ascending.
+        columns: Tensor memory only: columns of the whole memory.
+
+    Raises:
+        InputError: Two of the numbers contradict each other.
+    """
+
+    memory: Memory
+    owner: Owner
+    core: str
+    per_block_bytes: int
+    per_core_bytes: int
+    physical_bytes: int
+    reserved_per_block_bytes: int = 0
+    granule_bytes: int = 1
+    align_bytes: int | None = None
+    default_per_block_bytes: int | None = None
+    carveouts_bytes: tuple[int, ...] = ()
+    columns: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("per_block_bytes", "per_core_bytes", "physical_bytes", "granule_bytes"):
+            _check(getattr(self, name) > 0, f"{self.memory}.{name}", getattr(self, name), "above 0")
+        for name in ("align_bytes", "default_per_block_bytes", "columns"):
+            value = getattr(self, name)
+            _check(value is None or value > 0, f"{self.memory}.{name}", value, "above 0")
+        reserved = self.reserved_per_block_bytes
+        self._need(reserved >= 0, f"reserved_per_block_bytes {reserved} is below 0")
+        taken = self.per_block_bytes + reserved
+        self._need(
+            taken <= self.per_core_bytes,
+            f"per_block_bytes {self.per_block_bytes} + reserved_per_block_bytes {reserved} "
+            f"= {taken} is above per_core_bytes {self.per_core_bytes}",
+        )
+        self._need(
+            self.per_core_bytes <= self.physical_bytes,
+            f"per_core_bytes {self.per_core_bytes} is above physical_bytes {self.physical_bytes}",
+        )
+        self._need(
+            taken % self.granule_bytes == 0,
+            f"per_block_bytes + reserved_per_block_bytes {taken} is no multiple of "
+            f"granule_bytes {self.granule_bytes}",
+        )
+        default = self.default_per_block_bytes
+        self._need(
+            default is None or default <= self.per_block_bytes,
+            f"default_per_block_bytes {default} is above per_block_bytes {self.per_block_bytes}",
+        )
+        carveouts = self.carveouts_bytes
+        self._need(
+            list(carveouts) == sorted(set(carveouts)) and min(carveouts, default=0) >= 0,
+            f"carveouts_bytes {list(carveouts)} are not ascending sizes",
+        )
+        self._need(
+            max(carveouts, default=0) <= self.per_core_bytes,
+            f"carveouts_bytes go up to {max(carveouts, default=0)}, above per_core_bytes "
+            f"{self.per_core_bytes}",
+        )
+        self._need(
+            self.columns is None or self.physical_bytes % self.columns == 0,
+            f"physical_bytes {self.physical_bytes} is no multiple of columns {self.columns}",
+        )
+
+    def _need(self, holds: bool, complaint: str) -> None:
+        if not holds:
+            raise InputError(f"{self.memory}: {complaint}")
+
+    def allocated_bytes(self, requested_bytes: int) -> int:
+        """Return what a block that asks for ``requested_bytes`` takes from its core."""
+        return round_up(requested_bytes + self.reserved_per_block_bytes, self.granule_bytes)
+
+    def largest_for(self, blocks: int) -> int:
+        """Return the most bytes that each of ``blocks`` resident blocks may ask for.
+
+        The core is shared in whole granules and every block pays its reserved part, so this
+        is less than an equal share.
+
+        Raises:
+            InputError: ``blocks`` is below 1.
+        """
+        _check(blocks > 0, "blocks", blocks, "above 0")
+        share = self.per_core_bytes // blocks // self.granule_bytes * self.granule_bytes
+        return max(0, min(self.per_block_bytes, share - self.reserved_per_block_bytes))
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A kernel of a certain kind may use less of a memory than its pool says.
+
+    Attributes:
+        memory: The memory.
+        code: A short name for the case: ``"simt"``, ``"api-scratch"``.
+        when: The case in words.
+        per_block_bytes: What is left to the kernel then, in bytes.
+    """
+
+    memory: Memory
+    code: str
+    when: str
+    per_block_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A product, or an architecture under its own name.
+
+    Limits that a vendor does not have, or that nobody published, are None.
+
+    Attributes:
+        name: The name to type, for example ``"h100"`` or ``"sm_90"``.
+        title: The name to read.
+        vendor: One of `VENDORS`.
+        arch: Name of the architecture; equal to `name` for an architecture itself.
+        aliases: Other spellings of `name`.
+        product: True for something one can buy, False for an architecture.
+        cores: Kind and count, for example ``(("SM", 132),)``; empty where unknown.
+        pools: The memories.
+        conditions: Cases in which a kernel may use less.
+        max_threads_per_block: Threads of one block.
+        max_block: Threads of one block along x, y, z.
+        max_grid: Blocks of a grid along x, y, z.
+        warp_size: Threads of a warp (a wave on AMD).
+        max_registers_per_thread: 32-bit registers.
+        registers_per_core: 32-bit registers of one core, over all threads.
+        registers_per_block: The most that one block may hold of them.
+        register_granule: Registers are given to a warp in multiples of this.
+        subpartitions: Parts of a core, each with its own share of registers and warps.
+        max_warps_per_core: Resident warps.
+        max_threads_per_core: Resident threads.
+        max_blocks_per_core: Resident blocks.
+        barriers_per_core: Block barriers of one core; None where they are no limit.
+        cluster_portable_max: Blocks of a cluster on every chip of the architecture; None
+            where there are no clusters at all.
+        cluster_max: Blocks of a cluster with the non-portable opt-in; None where there are no
+            clusters, or where `cluster_portable_max` is set but this was not published.
+        targets: The target that each toolchain uses for it.
+        no_target: For the other toolchains, why there is none.
+        facts: Every number above with its source.
+
+    Raises:
+        InputError: Two of the numbers contradict each other.
+    """
+
+    name: str
+    title: str
+    vendor: str
+    arch: str
+    aliases: tuple[str, ...] = ()
+    product: bool = False
+    cores: tuple[tuple[str, int], ...] = ()
+    pools: tuple[Pool, ...]
+    conditions: tuple[Condition, ...] = ()
+    max_threads_per_block: int | None = None
+    max_block: tuple[int, int, int] | None = None
+    max_grid: tuple[int, int, int] | None = None
+    warp_size: int | None = None
+    max_registers_per_thread: int | None = None
+    registers_per_core: int | None = None
+    registers_per_block: int | None = None
+    register_granule: int | None = None
+    subpartitions: int | None = None
+    max_warps_per_core: int | None = None
+    max_threads_per_core: int | None = None
+    max_blocks_per_core: int | None = None
+    barriers_per_core: int | None = None
+    cluster_portable_max: int | None = None
+    cluster_max: int | None = None
+    targets: tuple[tuple[str, str], ...] = ()
+    no_target: tuple[tuple[str, str], ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.vendor not in VENDORS:
+            raise InputError(f"vendor {self.vendor!r} is none of {', '.join(VENDORS)}")
+        if not self.pools:
+            raise InputError(f"{self.name} has no memory")
+        for kind, count in self.cores:
+            _check(count > 0, f"cores.{kind}", count, "above 0")
+        for fact in self.facts:
+            if fact.confidence not in CONFIDENCES:
+                known = ", ".join(CONFIDENCES)
+                raise InputError(f"{fact.key}: confidence {fact.confidence!r} is none of {known}")
+        for condition in self.conditions:
+            _order(
+                ("conditions.per_block_bytes", condition.per_block_bytes),
+                (
+                    f"{condition.memory}.per_block_bytes",
+                    self.pool(condition.memory).per_block_bytes,
+                ),
+            )
+        for small, large in (
+            ("registers_per_block", "registers_per_core"),
+            ("max_registers_per_thread", "registers_per_core"),
+            ("max_threads_per_block", "max_threads_per_core"),
+            ("cluster_portable_max", "cluster_max"),
+        ):
+            _order((small, getattr(self, small)), (large, getattr(self, large)))
+        if None not in (self.max_warps_per_core, self.warp_size, self.max_threads_per_core):
+            threads = (self.max_warps_per_core or 0) * (self.warp_size or 0)
+            if threads != self.max_threads_per_core:
+                raise InputError(
+                    f"max_warps_per_core {self.max_warps_per_core} x warp_size {self.warp_size} "
+                    f"= {threads} is not max_threads_per_core {self.max_threads_per_core}"
+                )
+        if self.subpartitions:
+            for name in ("registers_per_core", "max_warps_per_core"):
+                value = getattr(self, name)
+                if value is not None and value % self.subpartitions:
+                    raise InputError(
+                        f"{name} {value} is no multiple of subpartitions {self.subpartitions}"
+                    )
+        if self.cluster_max is not None and self.cluster_portable_max is None:
+            raise InputError(f"cluster_max {self.cluster_max} without a cluster_portable_max")
+
+    def has(self, memory: Memory | str) -> bool:
+        """Return whether the device has this memory."""
+        return any(pool.memory == memory for pool in self.pools)
+
+    def pool(self, memory: Memory | str) -> Pool:
+        """Return the pool of a memory.
+
+        Raises:
+            InputError: The device has no such memory; the message names those it has.
+        """
+        for pool in self.pools:
+            if pool.memory == memory:
+                return pool
+        names = ", ".join(pool.memory for pool in self.pools)
+        raise InputError(f"{self.name} has no {memory} memory; it has {names}")
+
+    @property
+    def main_pool(self) -> Pool:
+        """The memory that tiles are staged in: shared, LDS, UB ..."""
+        return self.pools[0]
+
+    def target(self, toolchain: str) -> str | None:
+        """Return what ``toolchain`` calls this device, or None if it cannot compile for it."""
+        return dict(self.targets).get(toolchain)
+
+    def why_no_target(self, toolchain: str) -> str:
+        """Return in words why `target` is None."""
+        unknown = f"{toolchain} has no target for {self.name}"
+        return dict(self.no_target).get(toolchain, unknown)
+
+
+def _check(holds: bool, name: str, value: object, wanted: str) -> None:
+    if not holds:
+        raise InputError(f"{name} {value} is not {wanted}")
+
+
+def _order(small: tuple[str, int | None], large: tuple[str, int | None]) -> None:
+    if small[1] is not None and large[1] is not None and small[1] > large[1]:
+        raise InputError(f"{small[0]} {small[1]} is above {large[0]} {large[1]}")

@@ -1,0 +1,1 @@
+"""From a source to Kernels, one room a toolchain."""

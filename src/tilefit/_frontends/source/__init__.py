@@ -1,0 +1,1 @@
+"""Kernels from Python's `ast` alone: nothing is executed."""

@@ -1,0 +1,157 @@
+"""Kernels as their source declares them: Python's `ast` only, nothing is imported or run.
+
+An estimate for machines without a toolchain. What the source does not give is unknown, and the
+notes of the kernel name the ``--set`` that would give it.
+"""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from tilefit._errors import InputError, UnknownNameError
+from tilefit._frontends.source.allocate import BORROWED
+from tilefit._frontends.source.control import Break, Continue
+from tilefit._frontends.source.find import adapter_of, kernels_among, listing
+from tilefit._frontends.source.interpreter import Interpreter
+from tilefit._frontends.source.machine import MAX_STEPS_OF_A_STATEMENT, Exhausted
+from tilefit._frontends.source.reading import Reading, first_config
+from tilefit._frontends.source.statements import RaisedError, Return
+from tilefit._frontends.source.values import (
+    Scope,
+    Unknown,
+)
+from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.naming import MAX_SOURCE_BYTES
+
+# TileLang lowers for Ascend 950, whose target is "ascend"; a file of the common dialect can run
+# on the older chips ("ascend-910b" ...) through the adapter only
+_ADAPTER_ONLY = "ascend-"
+
+
+class SourceFrontend:
+    """Reads files of TileLang's dialects without TileLang."""
+
+    name = "source"
+
+    def version(self) -> str:
+        """Return an empty text: there is no toolchain behind it."""
+        return ""
+
+    def load(self, path: FilePath, device_facts: Mapping[str, Any] | None = None) -> SourceFile:
+        """Parse a file; see `Frontend.load`.
+
+        Raises:
+            InputError: It cannot be read or is no Python; the message names the line.
+        """
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                tree = ast.parse(_content(path), filename=str(path))
+        except SyntaxError as error:
+            where = f"{path}:{error.lineno}" if error.lineno else str(path)
+            raise InputError(f"{where}: syntax error: {error.msg}") from None
+        except OSError as error:
+            raise InputError(f"cannot read {path}: {error.strerror}") from None
+        except (ValueError, MemoryError, RecursionError) as error:
+            raise InputError(f"cannot parse {path}: {str(error) or 'too deeply nested'}") from None
+        return SourceFile(path, tree, device_facts or {})
+
+
+def _content(path: FilePath) -> bytes:
+    """Return a file's bytes.
+
+    Raises:
+        InputError: There are too many for the source of a kernel.
+    """
+    size = path.stat().st_size
+    if size > MAX_SOURCE_BYTES:
+        raise InputError(f"{path} is {size:,} B: an estimate reads {MAX_SOURCE_BYTES:,} B at most")
+    return path.read_bytes()
+
+
+class SourceFile:
+    """A parsed file."""
+
+    def __init__(self, path: FilePath, tree: ast.Module, facts: Mapping[str, Any]) -> None:
+        self.path = path
+        self.tree = tree
+        self._facts = facts
+        self._listings: tuple[Listing, ...] | None = None
+        try:
+            self._adapter = adapter_of(tree)
+        except RecursionError:
+            self._adapter = ()
+
+    def kernels(self) -> tuple[Listing, ...]:
+        """List the kernels in the order in which the file defines them."""
+        if self._listings is None:
+            machine = self._module({}, self._adapter)
+            names = machine.scope.vars
+            self._listings = tuple(
+                listing(
+                    name,
+                    value,
+                    names.get(name.partition(".")[0]) if "." in name else None,
+                    first_config(value, machine),
+                )
+                for name, value in kernels_among(names).items()
+            )
+        return self._listings
+
+    def read(
+        self,
+        kernel: str,
+        params: Mapping[str, Any],
+        target: str,
+        *,
+        pass_configs: Mapping[str, Any] | None = None,  # noqa: ARG002
+        want_build: bool = False,  # noqa: ARG002
+    ) -> tuple[Kernel, ...]:
+        """Say what a kernel declares with these parameters; see `Source.read`.
+
+        Pass configs change nothing that is declared, and there is nothing to assemble.
+        """
+        names = [one.name for one in self.kernels()]
+        if kernel not in names:
+            raise UnknownNameError("kernel", kernel, names)
+        adapter = self._adapter
+        if not adapter and target.startswith(_ADAPTER_ONLY):
+            adapter = BORROWED
+        machine = self._module(params, adapter)
+        reading = Reading(machine, kernel)
+        kernels = reading.kernels(target)
+        unused = [name for name in params if name not in machine.taken]
+        if unused and reading.complete:
+            raise UnknownNameError(f"parameter of {kernel}", unused[0], reading.names())
+        return kernels
+
+    def _module(self, given: Mapping[str, Any], adapter: tuple[str, ...]) -> Interpreter:
+        """Follow the statements of the module."""
+        machine = Interpreter(self.path.name, given, adapter=adapter, facts=self._facts)
+        machine.scope.vars["__name__"] = self.path.stem
+        for node in self.tree.body:
+            machine.limit(MAX_STEPS_OF_A_STATEMENT)
+            scope = machine.scope
+            try:
+                machine.statement(node)
+            except (RaisedError, Return, Break, Continue, Exhausted, RecursionError):
+                machine.scope = scope
+                machine.traced, machine.trace = False, None
+                _forget(node, machine.scope)
+            finally:
+                machine.doubts.clear()
+        return machine
+
+
+def _forget(node: ast.stmt, scope: Scope) -> None:
+    """Make unknown what a statement binds that could not be followed to its end."""
+    todo: list[ast.AST] = [node]
+    while todo:
+        inner = todo.pop()
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            scope.vars[inner.id] = Unknown((), inner.id)
+        if not isinstance(inner, (ast.FunctionDef, ast.Lambda)):
+            todo.extend(ast.iter_child_nodes(inner))

@@ -1,0 +1,1 @@
+"""Kernels through TileLang, lowered for NVIDIA, AMD and Ascend."""

@@ -1,0 +1,1 @@
+"""What TileLang's Ascend backend allocates."""

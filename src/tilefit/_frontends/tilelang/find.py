@@ -1,0 +1,249 @@
+"""Recognise TileLang kernels among the values of a module, and list their parameters."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import numbers
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tilefit._frontends.tilelang.unwrap import (
+    Method,
+    bound_by_partial,
+    defines_kernel,
+    function_of,
+    hidden_by,
+    holds_kernel,
+    inner_functions,
+    is_decorated,
+    is_prim_func,
+    jit_of,
+    last_name,
+    signature_of,
+    tree_of,
+)
+from tilefit._kernel.kernel import Listing, Parameter
+
+
+def kernels_among(values: Mapping[str, Any], module_name: str) -> dict[str, Any]:
+    """Return the kernels of a module by name, those of its classes as ``Class.method``."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name.startswith("__"):
+            continue
+        if isinstance(value, type):
+            if value.__module__ == module_name and not inspect.isabstract(value):
+                found |= {f"{name}.{method.name}": method for method in _methods(value)}
+        elif _is_kernel(value, module_name):
+            hidden = hidden_by(value)
+            # called through its wrapper, a jit object would compile
+            found[name] = value if jit_of(hidden) is None else hidden
+    return found
+
+
+def _is_kernel(value: Any, module_name: str) -> bool:
+    try:
+        return kernel_style(value, module_name) is not None
+    except Exception:  # an object that raises when it is asked for an attribute
+        return False
+
+
+def _methods(owner: type) -> Iterator[Method]:
+    """Yield the methods of a class that give a kernel, its own and those it inherits."""
+    names = dict.fromkeys(n for c in reversed(owner.__mro__) if c is not object for n in vars(c))
+    for name in names:
+        method = Method(owner, name)
+        if name != "__init__" and holds_kernel(function_of(method)):
+            yield method
+
+
+def kernel_style(value: Any, module_name: str) -> str | None:
+    """Say how a module-level value describes a kernel; None if it does not.
+
+    Returns:
+        ``prim_func`` for a finished one, ``factory`` for a function that returns one,
+        ``eager`` for a jit function whose body is the kernel.
+    """
+    if is_prim_func(value):
+        return "prim_func"
+    if isinstance(value, Method):
+        return "factory"
+    function = function_of(value)
+    if jit_of(value) is not None:
+        return "factory" if holds_kernel(function) else "eager"
+    if function is None:
+        return None
+    if function.__module__ != module_name and not isinstance(value, functools.partial):
+        return None
+    if jit_of(hidden_by(value)) is not None:
+        return kernel_style(hidden_by(value), module_name)
+    return "factory" if holds_kernel(function) else None
+
+
+def first_config(value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """Return the first configuration of an autotuned kernel, empty if there is none to see."""
+    configs = value.configs if getattr(value, "jit_impl", None) is not None else None
+    if callable(configs):
+        try:
+            configs = configs(*args, **kwargs)
+        except Exception:  # it needs the sizes, or what is not there
+            return {}
+    return dict(next(iter(configs or ()), {}))
+
+
+def listing(name: str, value: Any, module_name: str) -> Listing:
+    """Return what `--list` says about a kernel."""
+    function = function_of(value)
+    return Listing(
+        name=name,
+        style=kernel_style(value, module_name) or "factory",
+        line=function.__code__.co_firstlineno if function else None,
+        parameters=_parameters(value),
+    )
+
+
+def match_dtype_objects(value: Any, params: dict[str, Any]) -> None:
+    """Turn a dtype given as text into a dtype object where the default is one."""
+    if function_of(value) is not None:
+        for p in signature_of(value).parameters.values():
+            if p.name in params:
+                params[p.name] = like(p.default, params[p.name])
+
+
+def like(default: Any, given: Any) -> Any:
+    """Return a value as the kind of object that its default is: a dtype by its name."""
+    from tilelang import tvm
+
+    if isinstance(given, str) and isinstance(default, tvm.DataType):
+        return tvm.DataType(given)
+    if isinstance(given, str) and str(default).startswith("torch."):
+        import torch
+
+        return getattr(torch, given.removeprefix("torch."), given)
+    return given
+
+
+# ---- parameters --------------------------------------------------------------------------
+
+
+def _parameters(value: Any) -> tuple[Parameter, ...]:
+    """Return what `--set` may give: compile-time arguments, then ``T.const`` sizes.
+
+    A kernel in two steps (a factory whose result takes arguments again, a class and its method)
+    has the parameters of both.
+    """
+    function = function_of(value)
+    jit = jit_of(value)
+    if function is None or is_prim_func(value):
+        return ()
+    found: dict[str, Parameter] = {}
+    if isinstance(value, Method) and value.needs_object:
+        found |= _of_signature(inspect.signature(value.owner), ())
+    tensors = set(getattr(getattr(jit, "func", None), "tensor_args", None) or ())
+    found |= _of_signature(signature_of(value), tensors)
+    tree = tree_of(function)
+    if tree is not None:
+        for inner in _returned(tree):
+            found = {**found, **{k: v for k, v in _of_definition(inner).items() if k not in found}}
+        names = dict.fromkeys(_const_names(tree))
+        found |= {n: Parameter(name=n, default=None, required=True) for n in names}
+    for name, default in bound_by_partial(value).items():
+        found[name] = Parameter(name=name, default=plain(default), required=False)
+    for name, default in first_config(value).items():
+        if name in found and found[name].default is None:
+            found[name] = Parameter(name=name, default=plain(default), required=False)
+    return tuple(found.values())
+
+
+def _of_signature(signature: inspect.Signature, without: Any) -> dict[str, Parameter]:
+    return {
+        p.name: Parameter(
+            name=p.name,
+            default=None if p.default is p.empty else plain(p.default),
+            # `*shape` may be given as one tuple
+            required=p.default is p.empty and p.kind is not p.VAR_POSITIONAL,
+        )
+        for p in signature.parameters.values()
+        if p.name not in without and p.kind is not p.VAR_KEYWORD
+    }
+
+
+def _returned(outer: ast.FunctionDef) -> Iterator[ast.FunctionDef]:
+    """Yield the functions that a factory returns and that have to be called again."""
+    returned = {
+        node.id
+        for statement in ast.walk(outer)
+        if isinstance(statement, ast.Return) and statement.value is not None
+        for node in (statement.value, *getattr(statement.value, "args", ()))
+        if isinstance(node, ast.Name)
+    }
+    for node in inner_functions(outer):
+        if node.name not in returned or is_decorated(node, "prim_func", "macro"):
+            continue
+        holds = defines_kernel(node)
+        if holds or is_decorated(node, "jit"):
+            yield node
+
+
+def _of_definition(node: ast.FunctionDef) -> dict[str, Parameter]:
+    """Return the parameters of a function that exists only once its factory was called."""
+    arguments = [*node.args.posonlyargs, *node.args.args]
+    missing = [None] * (len(arguments) - len(node.args.defaults))
+    pairs = [
+        *zip(arguments, [*missing, *node.args.defaults], strict=True),
+        *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
+    ]
+    annotated = {
+        statement.target.id
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+    }
+    return {
+        argument.arg: Parameter(
+            name=argument.arg,
+            default=None if default is None else _literal(default),
+            required=default is None,
+        )
+        for argument, default in pairs
+        if argument.arg not in annotated and not _is_tensor(argument.annotation)
+    }
+
+
+def _is_tensor(annotation: ast.expr | None) -> bool:
+    return annotation is not None and "Tensor" in ast.unparse(annotation)
+
+
+def _literal(node: ast.expr) -> Any:
+    try:
+        return plain(ast.literal_eval(node))
+    except (ValueError, TypeError):
+        return ast.unparse(node)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: numbers, text and lists as they are, else as text."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, numbers.Real):  # of numpy, or an enumeration's
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return str(str(value))  # twice: TVM has its own kind of str, which crashes when it is copied
+
+
+def const_names(value: Any) -> list[str]:
+    """Return the names that ``T.const("M N K")`` declares in an eager kernel."""
+    tree = tree_of(function_of(value))
+    return [] if tree is None else _const_names(tree)
+
+
+def _const_names(tree: ast.FunctionDef) -> list[str]:
+    return [
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and last_name(node.func) == "const" and node.args
+        if isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+        for name in node.args[0].value.replace(",", " ").split()
+    ]

@@ -1,0 +1,173 @@
+"""TileLang: the kernels of a file or of this process.
+
+Runs in the child process, or in the caller's own for a kernel object that it already holds.
+Kernels are found in `find`, built in `factory`, lowered in `lower`;
+`main.run` runs a file's own main instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilefit._errors import InputError, KernelError, ToolchainError, UnknownNameError
+from tilefit._frontends.protocol import OTHER_PYTHON, stood_in_for
+from tilefit._frontends.tilelang.factory import build
+from tilefit._frontends.tilelang.find import kernel_style, kernels_among, listing
+from tilefit._frontends.tilelang.lower import lower_built, tvm_target
+from tilefit._frontends.user_code import load_module, one_line
+from tilefit._kernel.kernel import Kernel, Listing
+
+if TYPE_CHECKING:
+    from tilefit._frontends.tilelang.main.run import TileLangRun
+    from tilefit._frontends.tilelang.main.sandbox import Sandbox
+
+
+__all__ = ["TileLangFrontend", "TileLangSource", "tvm_target"]
+
+
+class TileLangFrontend:
+    """TileLang 0.1.15 and its neighbours."""
+
+    name = "tilelang"
+
+    def version(self) -> str:
+        """Import TileLang and return its version.
+
+        Raises:
+            ToolchainError: It is not installed, or importing it failed.
+        """
+        # source lines of buffers: read by TileLang when it builds a kernel
+        os.environ.setdefault("TILELANG_ENABLE_IR_SPAN", "1")
+        try:
+            import tilelang
+        except ModuleNotFoundError as error:
+            raise ToolchainError(_how_to_install(error)) from error
+        except Exception as error:
+            raise ToolchainError(f"importing TileLang failed: {one_line(str(error))}") from error
+        return str(tilelang.__version__).split("+")[0]
+
+    def load(self, path: Path, device_facts: Mapping[str, Any] | None = None) -> TileLangSource:
+        """Execute a file; see `Frontend.load`."""
+        version = self.version()
+        if device_facts is None:
+            module = load_module(path)
+            return TileLangSource(path, kernels_among(vars(module), module.__name__), version)
+        from tilefit._frontends.tilelang.main.sandbox import Sandbox
+
+        sandbox = Sandbox(path, device_facts)
+        with sandbox:
+            try:
+                module = load_module(path)
+            except KernelError as error:
+                if not sandbox.missing.needed_after_all(str(error)):
+                    raise
+                module = load_module(path)
+        found = kernels_among(vars(module), module.__name__)
+        return TileLangSource(path, found, version, sandbox)
+
+    def prepare_run(self) -> None:
+        """Import what `run` needs; see `Frontend.prepare_run`."""
+        from tilefit._frontends.tilelang.main.run import prepare
+
+        try:
+            prepare()
+        except Exception as error:
+            raise ToolchainError(f"importing torch failed: {one_line(str(error))}") from error
+
+    def run(self, path: Path, device_facts: Mapping[str, Any], seconds: float) -> TileLangRun:
+        """Run a file's main; see `Frontend.run`."""
+        from tilefit._frontends.tilelang.main.run import run
+
+        return run(path, device_facts, seconds, self.version())
+
+    def wrap(self, kernel: Any) -> TileLangSource:
+        """Return a source that offers one kernel object of the running process.
+
+        Raises:
+            InputError: It is no PrimFunc, jit object or factory.
+        """
+        version = self.version()
+        home = getattr(kernel, "__module__", "")
+        if kernel_style(kernel, home) is None:
+            raise InputError(
+                f"a {type(kernel).__name__} is no TileLang kernel: give 'file.py::kernel', a "
+                "PrimFunc, a @tilelang.jit object or a function that returns one"
+            )
+        found = listing("kernel", kernel, home)
+        attrs = getattr(kernel, "attrs", None)
+        name = str(dict(attrs)["global_symbol"]) if attrs and "global_symbol" in attrs else None
+        name = name or getattr(getattr(kernel, "func", kernel), "__name__", found.name)
+        return TileLangSource(Path("<this process>"), {str(name): kernel}, version)
+
+
+def _how_to_install(error: ModuleNotFoundError) -> str:
+    where, command = "here", "pip install 'tilefit[tilelang]'"
+    other = os.environ.get(OTHER_PYTHON)
+    if other:
+        where, command = f"for {other}", f"{shlex.quote(other)} -m pip install tilelang"
+    return (
+        f"TileLang is not installed {where} ({error}): {command}, or add --estimate to read the "
+        "source alone"
+    )
+
+
+class TileLangSource:
+    """Some kernels: those of one executed file, or one object."""
+
+    def __init__(
+        self, path: Path, found: Mapping[str, Any], version: str, sandbox: Sandbox | None = None
+    ) -> None:
+        self.path = path
+        self.version = version
+        self._found = dict(found)
+        self._sandbox = sandbox
+
+    def kernels(self) -> tuple[Listing, ...]:
+        """List the kernels in the order in which the file defines them."""
+        return tuple(self._listing(name) for name in self._found)
+
+    def _listing(self, name: str) -> Listing:
+        value = self._found[name]
+        return listing(name, value, getattr(value, "__module__", ""))
+
+    def read(
+        self,
+        kernel: str,
+        params: Mapping[str, Any],
+        target: str,
+        *,
+        pass_configs: Mapping[str, Any] | None = None,
+        want_build: bool = False,
+    ) -> tuple[Kernel, ...]:
+        """Build a kernel and lower it; see `Source.read`."""
+        if kernel not in self._found:
+            raise UnknownNameError("kernel", kernel, self._found)
+        known = self._listing(kernel).parameters
+        names = [p.name for p in known]
+        given = {k: v for k, v in params.items() if k in names}
+        missing = [p.name for p in known if p.required and p.name not in given]
+        if missing:
+            add = " ".join(f"--set {name}=VALUE" for name in missing)
+            raise InputError(f"{kernel} needs a value for {', '.join(missing)}: add {add}")
+        context = self._sandbox.aimed_at(target) if self._sandbox else nullcontext()
+        with context, tvm_target(target):
+            built = build(self._found[kernel], given, kernel, self.path)
+        if self._sandbox and self._sandbox.missing.names:
+            built = replace(built, notes=(*built.notes, stood_in_for(self._sandbox.missing.names)))
+        return lower_built(
+            built,
+            name=kernel,
+            known={p.name: p.default for p in known if not p.required},
+            names=names,
+            params=params,
+            target=target,
+            version=self.version,
+            pass_configs=pass_configs,
+            want_build=want_build,
+        )

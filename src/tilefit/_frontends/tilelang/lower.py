@@ -1,0 +1,218 @@
+"""Lower a TileLang PrimFunc through the compiler's own pipeline, without a device.
+
+What lowering produced is read in `ir`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tilefit._errors import InputError, KernelError, RefusedError, UnknownNameError
+from tilefit._frontends.tilelang.build import nvcc_flags
+from tilefit._frontends.tilelang.declared import launches
+from tilefit._frontends.tilelang.factory import Built, wrong_target
+from tilefit._frontends.tilelang.target import foreign_instructions
+from tilefit._frontends.user_code import one_line
+from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.memory import Memory
+
+_DYNAMIC_ALIGN_BYTES = 1024
+# a target as TVM prints it, with all its attributes; its architecture says the same
+_TARGET = re.compile(r'\{"kind":"\w+","tag":.*?"(?:arch|mcpu)":"(\w+)"[^{}]*\}')
+
+
+def lower_built(
+    built: Built,
+    *,
+    name: str,
+    known: Mapping[str, Any],
+    names: Sequence[str],
+    params: Mapping[str, Any],
+    target: str,
+    version: str,
+    pass_configs: Mapping[str, Any] | None = None,
+    want_build: bool = False,
+) -> tuple[Kernel, ...]:
+    """Lower a kernel that was built from parameters.
+
+    Args:
+        built: The PrimFunc and what its author asks for.
+        name: What the user calls it.
+        known: Its parameters' defaults, for the record.
+        names: All its parameters; others that are given are sizes open until run time.
+        params: What is given.
+        target: ``sm_90a`` ...
+        version: TileLang's version, for the record.
+        pass_configs: Options on top of the author's.
+        want_build: Whether what it takes to assemble it is kept.
+
+    Raises:
+        InputError: A parameter is neither the factory's nor an open size.
+        KernelError: It launches nothing.
+        RefusedError: The kernel is for another target, or the compiler refused it.
+    """
+    open_sizes = _open_sizes(built.prim_func)
+    sizes = {k: v for k, v in params.items() if k not in names}
+    for one, value in sizes.items():
+        if one not in open_sizes:
+            raise UnknownNameError(f"parameter of {name}", one, [*names, *open_sizes])
+        if not isinstance(value, int):
+            raise InputError(f"--set {one}={value!r}: a size is a whole number")
+    refused = wrong_target(built.target, target)
+    if refused:
+        raise RefusedError(refused)
+    kernels = lower(
+        built.prim_func,
+        name=name,
+        params={**known, **params},
+        sizes=sizes,
+        target=target,
+        version=version,
+        pass_configs={**built.pass_configs, **(pass_configs or {})},
+        compile_flags=built.compile_flags,
+        want_build=want_build,
+    )
+    return tuple(replace(k, notes=(*built.notes, *k.notes)) for k in kernels)
+
+
+def lower(
+    prim_func: Any,
+    *,
+    name: str,
+    params: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    target: str,
+    version: str,
+    pass_configs: Mapping[str, Any],
+    compile_flags: Sequence[str] = (),
+    want_build: bool = False,
+) -> tuple[Kernel, ...]:
+    """Lower a PrimFunc through TileLang's own pipeline and read what came out.
+
+    Args:
+        prim_func: The kernel.
+        name: What the user calls it.
+        params: Its parameters, for the record.
+        sizes: Values for sizes that the PrimFunc leaves open.
+        target: ``sm_90a`` ...
+        version: TileLang's version, for the record.
+        pass_configs: The author's pass configs.
+        compile_flags: The author's flags for the device compiler.
+        want_build: Whether what it takes to assemble it is kept.
+
+    Raises:
+        KernelError: It launches nothing.
+        RefusedError: The compiler refused.
+    """
+    if not launches(prim_func):  # TileLang would lower it to a launch of one thread
+        raise KernelError(f"{name} launches no kernel: it has no T.Kernel")
+    from tilelang import tvm
+    from tilelang.engine.lower import lower as lower_by_tilelang
+
+    from tilefit._frontends.tilelang.ascend.ir import AscendCapture
+    from tilefit._frontends.tilelang.ascend.kernels import kernels_of as ascend_kernels_of
+    from tilefit._frontends.tilelang.ir import Capture, kernels_of
+
+    capture = AscendCapture() if target == "ascend" else Capture()
+    failed = None
+    configs = {str(getattr(key, "value", key)): value for key, value in pass_configs.items()}
+    drawn = [key for key in configs if key.startswith("tl.layout_visualization")]
+    for key in drawn:
+        del configs[key]  # it draws pictures into the user's folder
+    with (
+        tvm_target(target) as lowered_for,
+        tvm.transform.PassContext(
+            opt_level=3, config=configs, instruments=[capture.instrument(tvm)]
+        ),
+    ):
+        try:
+            artifact = lower_by_tilelang(prim_func, target=lowered_for)
+        except Exception as error:
+            # memory is laid out before code is generated: without the code it is known all the same
+            artifact, failed = capture.artifact(), refusal(error)
+            if artifact is None:
+                foreign = foreign_instructions(prim_func, None, target)
+                reason = f"{foreign} ({failed})" if foreign else failed
+                raise RefusedError(reason) from error
+    foreign = foreign_instructions(prim_func, artifact.device_mod, target)
+    if foreign:
+        raise RefusedError(foreign)
+    read: Any = ascend_kernels_of if target == "ascend" else kernels_of
+    kernels = read(
+        prim_func,
+        capture,
+        artifact,
+        name=name,
+        params=params,
+        sizes=sizes,
+        target=target,
+        version=version,
+        configs=configs,
+        build_flags=nvcc_flags(configs, compile_flags) if want_build and not failed else None,
+    )
+    if failed is None:
+        return tuple(kernels)
+    if any(b.memory is Memory.TENSOR for k in kernels for b in k.buffers):
+        raise RefusedError(failed)  # its columns are read from the code
+    reason = f"TileLang laid out its memory and then failed to generate code: {failed}"
+    return tuple(
+        replace(
+            k,
+            # what TileLang declares in the code that it generates
+            dynamic_align_bytes=_DYNAMIC_ALIGN_BYTES if k.dynamic_bytes and not k.arenas else None,
+            built="cannot-assemble",
+            built_reason=reason,
+            notes=(*k.notes, reason),
+        )
+        for k in kernels
+    )
+
+
+def tvm_target(target: str) -> Any:
+    """Return the TVM target object for ``sm_90a``, ``gfx942`` or ``ascend``."""
+    from tilelang import tvm
+
+    if target.startswith("sm_"):
+        return tvm.target.Target({"kind": "cuda", "arch": target})
+    if target.startswith("gfx"):
+        return tvm.target.Target({"kind": "hip", "mcpu": target})
+    return tvm.target.Target({"kind": target})
+
+
+def refusal(error: BaseException) -> str:
+    """Return the compiler's reason in one line, without its stack."""
+    text = str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for line in lines:
+        if "Check failed:" in line:
+            text = line.split("Check failed:", 1)[1]
+            break
+    text = re.sub(r" ?\(0x[0-9a-f]+ vs\. 0x[0-9a-f]+\) ?", "", text)  # addresses say nothing
+    if ") is false: " in text:
+        text = text.split(") is false: ", 1)[1]
+    text = _TARGET.sub(r"\1", text)
+    text = one_line(text, limit=300)
+    # a bare key, as of a table that lacks a dtype, says nothing without its kind
+    return text if " " in text else f"{type(error).__name__}{f': {text}' if text else ''}"
+
+
+def _open_sizes(prim_func: Any) -> list[str]:
+    """Return the names of the sizes that a PrimFunc leaves open until run time."""
+    from tvm.tirx.stmt_functor import post_order_visit
+
+    names: dict[str, None] = {}
+
+    def visit(node: Any) -> None:
+        if type(node).__name__ in ("Var", "SizeVar"):
+            names[str(node.name)] = None
+
+    for buffer in prim_func.buffer_map.values():
+        for extent in (*buffer.shape, *(buffer.strides or ())):
+            post_order_visit(extent, visit)
+    for parameter in prim_func.params:
+        if parameter not in prim_func.buffer_map:
+            names[str(parameter.name)] = None
+    return list(names)

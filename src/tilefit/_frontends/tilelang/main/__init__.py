@@ -1,0 +1,1 @@
+"""A file's own main, run with compilation intercepted."""

@@ -1,0 +1,1 @@
+"""Blocks per core: one rule for numbers and arrays."""

@@ -1,0 +1,297 @@
+"""Account for every byte of a memory: buffers, gaps and rounding, summing to its total.
+
+A byte that several buffers use in turn is counted once, at the buffer that starts first in
+address order; the others say whose bytes they share. No row is a remainder: gaps are the
+addresses that no buffer covers. On Ascend the versions of a buffer each start at a multiple of
+32 B; what that leaves free between them is a row of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tilefit._kernel.kernel import Arena, Buffer, Kernel
+from tilefit._kernel.memory import STAGING, Memory
+from tilefit._kernel.units import round_up
+from tilefit._placement.ascend_compare import arena_differs, version_bytes, versions_of
+from tilefit._placement.ascend_packer import END_ALIGN_BYTES, VERSION_ALIGN_BYTES
+from tilefit._placement.place import on_ascend
+from tilefit._placement.tilelang_packer import Interval, agrees, pack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of the account.
+
+    Attributes:
+        name: The buffer, or what the bytes are.
+        kind: ``buffer``, ``gap``, ``alignment`` (between the versions of a buffer) or
+            ``rounding``.
+        static: In the static part.
+        offset: First byte inside its part; None for the rounding.
+        bytes: All bytes of it.
+        own_bytes: Those of them that are first counted here.
+        shares_with: Buffers that use some of the same bytes at other times.
+        origin: ``source`` or ``compiler``.
+        why: A code of `tilefit._kernel.reasons.REASONS`.
+        memory: Where they are.
+    """
+
+    name: str
+    kind: str
+    static: bool
+    offset: int | None
+    bytes: int
+    own_bytes: int
+    shares_with: tuple[str, ...] = ()
+    origin: str = "source"
+    why: str | None = None
+    memory: Memory = Memory.SHARED
+
+
+def account(kernel: Kernel) -> tuple[Row, ...] | None:
+    """Return the rows of the shared memory of one block; their `own_bytes` sum to the total.
+
+    Returns:
+        Dynamic rows in address order, then static ones; None if a size or an offset is unknown,
+        or if the assembler counts other static bytes than we do. On Ascend: the rows of every
+        memory whose sizes and offsets are known, each memory's summing to its total.
+    """
+    if on_ascend(kernel):
+        return tuple(row for arena in kernel.arenas for row in _arena(kernel, arena))
+    shared = [b for b in kernel.buffers if b.memory in STAGING and b.copies != 0]
+    dynamic = [b for b in shared if not b.static]
+    if kernel.dynamic_bytes is None or any(b.offset is None or b.bytes is None for b in shared):
+        return None
+    padded = _padded_static(kernel)
+    if kernel.assembled_static_bytes not in (None, padded):
+        return None
+    rows = _part(dynamic, kernel.dynamic_bytes, static=False)
+    static = [b for b in shared if b.static]
+    rows += _part(static, kernel.static_bytes, static=True)
+    if padded != kernel.static_bytes:
+        rows.append(
+            Row(
+                name="rounding",
+                kind="rounding",
+                static=True,
+                offset=kernel.static_bytes,
+                bytes=padded - kernel.static_bytes,
+                own_bytes=padded - kernel.static_bytes,
+                origin="compiler",
+                why="static-rounding",
+            )
+        )
+    return tuple(rows)
+
+
+def packing_differs(kernel: Kernel) -> str | None:
+    """Pack the buffers by rules of our own; say in one line where the compiler differs.
+
+    Returns:
+        None if every dynamic offset, their total and the assembler's static bytes agree, or if
+        there is nothing to compare.
+    """
+    if kernel.toolchain == "source":  # sums of what is declared: there is no compiler's layout
+        return None
+    if on_ascend(kernel):
+        return next(filter(None, (arena_differs(kernel, a) for a in kernel.arenas)), None)
+    if kernel.assembled_static_bytes not in (None, _padded_static(kernel)):
+        return (
+            f"our static layout needs {_padded_static(kernel):,} B, the assembler says "
+            f"{kernel.assembled_static_bytes:,} B: please report this kernel"
+        )
+    buffers = [
+        b
+        for b in kernel.buffers
+        if b.memory in STAGING and not b.static and b.live is not None and b.copies != 0
+    ]
+    if not buffers or kernel.dynamic_bytes is None:
+        return None
+    intervals = [
+        Interval(
+            name=b.name,
+            start=b.live[0] if b.live else 0,
+            end=b.live[1] if b.live else 0,
+            bytes=b.bytes,
+            align_bytes=b.align_bytes or 1,
+        )
+        for b in buffers
+    ]
+    theirs = [b.offset for b in buffers]
+    if agrees(intervals, theirs, kernel.dynamic_bytes, reuse=kernel.reuse):
+        return None
+    packing = pack(intervals, reuse=kernel.reuse)
+    for buffer, ours in zip(buffers, packing.offsets, strict=True):
+        if ours != buffer.offset:
+            return (
+                f"our packer puts {buffer.name} {_at(ours)}, the compiler {_at(buffer.offset)}: "
+                "please report this kernel"
+            )
+    total = "?" if packing.total_bytes is None else f"{packing.total_bytes:,}"
+    return (
+        f"our packer needs {total} B, the compiler {kernel.dynamic_bytes:,} B: "
+        "please report this kernel"
+    )
+
+
+def _padded_static(kernel: Kernel) -> int:
+    """Return the static bytes as a launch counts them: up to where the dynamic array begins."""
+    return round_up(kernel.static_bytes, kernel.dynamic_align_bytes or 1)
+
+
+def _at(offset: int | None) -> str:
+    return "nowhere" if offset is None else f"at {offset:,}"
+
+
+def _part(buffers: list[Buffer], total: int, *, static: bool) -> list[Row]:
+    rows: list[Row] = []
+    end = 0  # every address below is accounted for
+    for buffer in sorted(buffers, key=lambda b: (b.offset or 0, -(b.bytes or 0))):
+        start, size = buffer.offset or 0, buffer.bytes or 0
+        if start > end:
+            rows.append(_gap(end, start, static=static))
+        rows.append(
+            Row(
+                name=buffer.name,
+                kind="buffer",
+                static=static,
+                offset=start,
+                bytes=size,
+                own_bytes=max(0, start + size - max(end, start)),
+                shares_with=tuple(
+                    other.name
+                    for other in buffers
+                    if other is not buffer and _overlap(buffer, other)
+                ),
+                origin=buffer.origin,
+                why=buffer.why,
+            )
+        )
+        end = max(end, start + size)
+    if total > end:
+        rows.append(_gap(end, total, static=static))
+    return rows
+
+
+def _gap(start: int, end: int, *, static: bool) -> Row:
+    return Row(
+        name="gap",
+        kind="gap",
+        static=static,
+        offset=start,
+        bytes=end - start,
+        own_bytes=end - start,
+        origin="compiler",
+        why="alignment-gap",
+    )
+
+
+def _overlap(a: Buffer, b: Buffer) -> bool:
+    a_start, b_start = a.offset or 0, b.offset or 0
+    return a_start < b_start + (b.bytes or 0) and b_start < a_start + (a.bytes or 0)
+
+
+# ---- Ascend ----------------------------------------------------------------------------------
+
+Span = tuple[int, int]
+"""Addresses from the first byte to the one behind the last."""
+
+
+def _arena(kernel: Kernel, arena: Arena) -> list[Row]:
+    """Return the rows of one memory of Ascend; none if a size or an offset is unknown."""
+    buffers = [b for b in kernel.buffers if b.memory is arena.memory and b.copies != 0]
+    if arena.total_bytes is None or any(b.offset is None or b.bytes is None for b in buffers):
+        return []
+    buffers.sort(key=lambda b: (b.offset or 0, -(b.bytes or 0)))
+    covered: list[Span] = []
+    rows, padding = [], []
+    for buffer in buffers:
+        content, between = _spans(buffer)
+        rows.append(
+            Row(
+                name=buffer.name,
+                kind="buffer",
+                static=False,
+                offset=buffer.offset,
+                bytes=_length(content),
+                own_bytes=_length(_without(content, covered)),
+                shares_with=tuple(
+                    o.name for o in buffers if o is not buffer and _overlap(buffer, o)
+                ),
+                origin=buffer.origin,
+                why=buffer.why,
+                memory=arena.memory,
+            )
+        )
+        covered = _joined([*covered, *content])
+        padding.append((buffer, between))
+    for buffer, between in padding:
+        own = _without(between, covered)
+        covered = _joined([*covered, *own])
+        if own:
+            name = f"alignment of {buffer.name}"
+            rows.append(_filler(arena, "alignment", own[0][0], own, "version-alignment", name))
+    for start, end in _without([(0, arena.total_bytes)], covered):
+        last = end == arena.total_bytes and end - start < END_ALIGN_BYTES
+        kind, why = ("rounding", "arena-end") if last else ("gap", "alignment-gap")
+        rows.append(_filler(arena, kind, start, [(start, end)], why))
+    return rows
+
+
+def _filler(
+    arena: Arena, kind: str, offset: int, spans: list[Span], why: str, name: str | None = None
+) -> Row:
+    return Row(
+        name=name or kind,
+        kind=kind,
+        static=False,
+        offset=offset,
+        bytes=_length(spans),
+        own_bytes=_length(spans),
+        origin="compiler",
+        why=why,
+        memory=arena.memory,
+    )
+
+
+def _spans(buffer: Buffer) -> tuple[list[Span], list[Span]]:
+    """Return what a buffer's versions cover, and what their alignment leaves free behind each."""
+    start, size, copies = buffer.offset or 0, buffer.bytes or 0, versions_of(buffer) or 1
+    one = version_bytes(buffer)
+    if buffer.memory is not Memory.UB or copies < 2 or one is None:
+        return [(start, start + size)], []
+    step = round_up(one, VERSION_ALIGN_BYTES)
+    if step == one or step * copies != size:
+        return [(start, start + size)], []
+    starts = [start + step * n for n in range(copies)]
+    return [(s, s + one) for s in starts], [(s + one, s + step) for s in starts]
+
+
+def _length(spans: list[Span]) -> int:
+    return sum(end - start for start, end in spans)
+
+
+def _joined(spans: list[Span]) -> list[Span]:
+    """Return spans in address order, those that touch made one."""
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        elif end > start:
+            joined.append((start, end))
+    return joined
+
+
+def _without(spans: list[Span], covered: list[Span]) -> list[Span]:
+    """Return what is left of spans outside others that are in order and apart."""
+    left: list[Span] = []
+    for start, end in spans:
+        for begin, stop in covered:
+            if begin < end and stop > start:
+                if begin > start:
+                    left.append((start, begin))
+                start = max(start, stop)
+        if start < end:
+            left.append((start, end))
+    return left

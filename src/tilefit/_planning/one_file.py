@@ -1,0 +1,196 @@
+"""One file of `plan FILE` or `plan FOLDER`: each of its kernels on each device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tilefit._devices.facts import facts_of
+from tilefit._devices.names import Device
+from tilefit._errors import (
+    InputError,
+    InterpreterError,
+    KernelError,
+    TilefitError,
+    ToolchainError,
+    WorkerError,
+)
+from tilefit._frontends.protocol import Ran, stood_in_for
+from tilefit._kernel.kernel import Listing
+from tilefit._planning.planner import Planner
+from tilefit._planning.reader import Options, Reader, from_source, target_of
+from tilefit._planning.report import Failure, FileSeen, Result
+from tilefit._reading.as_main import AsMain
+from tilefit._reading.opener import Opener
+from tilefit._reading.stored import Estimated, Kernels
+from tilefit._verdict.judge import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of every file.
+
+    Attributes:
+        devices: For which devices.
+        params: Parameters; a kernel takes those that it has.
+        options: What is asked beyond the verdict.
+    """
+
+    devices: tuple[Device, ...]
+    params: Mapping[str, Any]
+    options: Options
+
+
+class OneFile:
+    """One file, asked for all devices."""
+
+    def __init__(
+        self, path: Path, shown: str, question: Question, opener: Opener, *, alone: bool = False
+    ) -> None:
+        self.path, self.shown, self.question, self.opener = path, shown, question, opener
+        self.alone = alone
+        self.names: set[str] = set()  # of the parameters that its kernels have
+        self.results: list[Result] = []
+        self.seen = FileSeen(file=shown)
+        self._ran: dict[str, tuple[Kernels, Ran] | TilefitError] = {}
+        self.broken: TilefitError | None = None  # why the file as a whole could not be read
+
+    def plan(self) -> tuple[list[Result], FileSeen]:
+        """Return the results, and what became of every kernel."""
+        try:
+            with self.path.open("rb"):
+                pass
+        except OSError as error:
+            self.broken = InputError(f"cannot read {self.shown}: {error.strerror}")
+            for device in self.question.devices:
+                self._fails(None, device, f"cannot be read: {error.strerror}")
+            return self.results, self.seen
+        for devices in _alike(self.question):
+            try:
+                self._plan_on(devices)
+            except (ToolchainError, InterpreterError):
+                raise
+            except TilefitError as error:
+                self.broken = self.broken or error
+                for device in devices:
+                    self._fails(None, device, str(error))
+        return self.results, self.seen
+
+    def _plan_on(self, devices: Sequence[Device]) -> None:
+        """Plan for devices of one target: user code is told of the first."""
+        estimate = from_source(devices[0], self.question.options)
+        kernels, ran = self._from_source(devices) if estimate else self._compiled(devices)
+        self._remark(ran)
+        options = self.question.options
+        if ran.seen > 1:
+            options = replace(options, stages=False, suggest=bool(options.suggest))
+        for one in ran.unbuilt:
+            for device in devices:
+                if one.refused:
+                    self._refused(one.kernel, one.reason, device, kernels, options)
+                else:
+                    self._fails(one.kernel, device, one.reason)
+        params = self._params_of(ran)
+        for listing in ran.kernels:
+            planner = self._planner(kernels, listing, params[listing.name], options, estimate)
+            for device in devices:
+                self._plan_one(planner, device)
+
+    def _from_source(self, devices: Sequence[Device]) -> tuple[Kernels, Ran]:
+        """Return the kernels as declared, with main's values if it runs for another device."""
+        kernels: Kernels = Estimated(self.path)
+        for others in _alike(self.question):
+            if not from_source(others[0], self.question.options):
+                with suppress(KernelError, WorkerError):  # it is said where it is planned for
+                    kernels = AsMain(self.path, self._compiled(others)[1])
+                break
+        return kernels, kernels.run(facts_of(devices[0]))
+
+    def _compiled(self, devices: Sequence[Device]) -> tuple[Kernels, Ran]:
+        """Return the kernels that main compiles; it runs once for devices of one target."""
+        first = devices[0]
+        if first.name not in self._ran:
+            kernels = self.opener.compiled(self.path)
+            try:
+                ran = kernels.run(facts_of(first))
+                if not ran.seen and ran.broke_off:
+                    raise KernelError(ran.broke_off)
+                self._ran[first.name] = kernels, ran
+            except TilefitError as error:
+                self._ran[first.name] = error
+        found = self._ran[first.name]
+        if isinstance(found, TilefitError):
+            raise found
+        return found
+
+    def _plan_one(self, planner: Planner, device: Device) -> None:
+        try:
+            found = planner.on(device)
+        except (ToolchainError, InterpreterError):
+            raise
+        except TilefitError as error:
+            self._fails(planner.listing.name, device, str(error))
+            return
+        self.results += found
+        refused = any(one.status is Status.CANNOT_LOWER for one in found)
+        self._count(refused=int(refused), planned=int(not refused))
+
+    def _params_of(self, ran: Ran) -> dict[str, dict[str, Any]]:
+        """Return for each kernel those of the given parameters that it has."""
+        given = self.question.params
+        known = {item.name: {p.name for p in item.parameters} for item in ran.kernels}
+        self.names.update(*known.values())
+        if self.alone and len(known) == 1:
+            return {name: dict(given) for name in known}  # its own refusal of a name says more
+        return {
+            name: {key: value for key, value in given.items() if key in names}
+            for name, names in known.items()
+        }
+
+    def _refused(
+        self, name: str, reason: str, device: Device, kernels: Kernels, options: Options
+    ) -> None:
+        listing = Listing(name=name, style="", line=None, parameters=())
+        planner = self._planner(kernels, listing, {}, options, from_source(device, options))
+        self.results.append(planner.unread(Status.CANNOT_LOWER, reason, device))
+        self._count(refused=1)
+
+    def _planner(
+        self,
+        kernels: Kernels,
+        listing: Listing,
+        params: Mapping[str, Any],
+        options: Options,
+        estimate: bool,
+    ) -> Planner:
+        toolchain = (kernels.toolchain, kernels.version)
+        reader = Reader(kernels.read, listing, toolchain, options, estimate=estimate)
+        return Planner(reader, listing, params, f"{self.shown}::{listing.name}", options)
+
+    def _remark(self, ran: Ran) -> None:
+        lines = [ran.broke_off] if ran.broke_off else []
+        if ran.stubbed:
+            lines.append(stood_in_for(ran.stubbed))
+        remarks = dict.fromkeys((*self.seen.remarks, *lines))
+        self.seen = replace(self.seen, remarks=tuple(remarks))
+
+    def _fails(self, kernel: str | None, device: Device, reason: str) -> None:
+        one = Failure(kernel, device.name if len(self.question.devices) > 1 else None, reason)
+        self.seen = replace(self.seen, failures=(*self.seen.failures, one))
+
+    def _count(self, *, planned: int = 0, refused: int = 0) -> None:
+        self.seen = replace(
+            self.seen, planned=self.seen.planned + planned, refused=self.seen.refused + refused
+        )
+
+
+def _alike(question: Question) -> Iterator[list[Device]]:
+    """Yield the devices in groups of one target, in the order in which they were named."""
+    groups: dict[tuple[bool, str | None], list[Device]] = {}
+    for device in question.devices:
+        estimate = from_source(device, question.options)
+        groups.setdefault((estimate, target_of(device, estimate=estimate)), []).append(device)
+    yield from groups.values()

@@ -1,0 +1,311 @@
+"""`plan`: which kernel, which devices, and one planner for each pair."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from tilefit._devices.facts import facts_of
+from tilefit._devices.names import Device, expand
+from tilefit._devices.names import device as find_device
+from tilefit._errors import InputError, KernelError, TilefitError, WorkerError
+from tilefit._frontends.tilelang.frontend import TileLangFrontend
+from tilefit._kernel.kernel import Listing
+from tilefit._kernel.naming import file_and_kernel, pick, split_source
+from tilefit._planning.files import plan_file, plan_folder
+from tilefit._planning.one_file import Question
+from tilefit._planning.planner import Planner
+from tilefit._planning.reader import (
+    Options,
+    Progress,
+    Reader,
+    from_source,
+    quiet,
+    target_of,
+    why_unread,
+)
+from tilefit._planning.report import Report, Result
+from tilefit._reading.opener import Opener
+from tilefit._reading.session import Limits
+from tilefit._reading.store import Store
+from tilefit._reading.stored import Estimated, Kernels
+from tilefit._verdict.judge import Status
+
+# what a file is told of that cannot be listed without a device, where none was named
+_STAND_IN = "h100"
+
+__all__ = ["Options", "kernels_in", "plan", "plan_below", "plan_with"]
+
+
+def plan(
+    source: Any,
+    device: str | Device | Sequence[str | Device],
+    /,
+    *,
+    limits: Limits | None = None,
+    python: str = sys.executable,
+    options: Options | None = None,
+    **params: Any,
+) -> Report:
+    """Say whether a kernel fits, and how many stages do.
+
+    Args:
+        source: ``"file.py::kernel"``; ``"file.py"`` for all that its main compiles; or a
+            PrimFunc, jit object or factory of this process.
+        device: Name of a device, a `Device`, or several.
+        limits: What the user's file may use while it is read.
+        python: Interpreter that has the toolchain.
+        options: What is asked beyond the verdict.
+        params: Parameters of the kernel.
+
+    Raises:
+        InputError: A wrong name or value.
+        ToolchainError: The toolchain is missing.
+        KernelError: The user's code raised.
+        WorkerError: The user's code hung, crashed or used too much.
+    """
+    return plan_with(source, device, params, limits=limits, python=python, options=options)
+
+
+def plan_with(
+    source: Any,
+    device: str | Device | Sequence[str | Device],
+    params: Mapping[str, Any],
+    *,
+    shapes: Sequence[Mapping[str, Any]] = (),
+    limits: Limits | None = None,
+    python: str = sys.executable,
+    options: Options | None = None,
+) -> Report:
+    """`plan` for parameters whose names are not known beforehand, such as ``device``.
+
+    Args:
+        source: As for `plan`.
+        device: As for `plan`.
+        params: Parameters of the kernel.
+        shapes: Sets of further parameters; the kernel is planned with each of them in turn.
+        limits: As for `plan`.
+        python: As for `plan`.
+        options: As for `plan`.
+    """
+    options = options or Options()
+    devices = _devices(device)
+    cases = [{**params, **shape} for shape in shapes] if shapes else [dict(params)]
+    if options.suggest is None and len(devices) * len(cases) > 1:
+        options = replace(options, suggest=False)  # edits are for one card at a time
+    if not isinstance(source, (str, Path)):
+        # a kernel object of this very process: nothing is executed but its factory
+        frontend = TileLangFrontend()
+        wrapped = frontend.wrap(source)
+        listing = wrapped.kernels()[0]
+        name = f"{wrapped.path}::{listing.name}"
+        reader = Reader(wrapped.read, listing, (frontend.name, wrapped.version), options)
+        return _report({False: reader}, name, devices, cases, options)
+    with opener_for(options, limits=limits, python=python) as opener:
+        return plan_opened(str(source), devices, cases, options, opener)
+
+
+def opener_for(
+    options: Options, *, limits: Limits | None = None, python: str = sys.executable
+) -> Opener:
+    """Return what opens files as the options ask."""
+    say = options.progress or quiet
+    return Opener(
+        limits=limits,
+        python=python,
+        store=Store() if options.cache and not options.estimate else None,
+        started=lambda: say("importing TileLang"),
+    )
+
+
+def plan_opened(
+    source: str,
+    devices: tuple[Device, ...],
+    cases: Sequence[Mapping[str, Any]],
+    options: Options,
+    opener: Opener,
+) -> Report:
+    """Plan one kernel, or all kernels of a file where none is named.
+
+    Args:
+        source: ``FILE`` or ``FILE::KERNEL``.
+        devices: For which devices.
+        cases: Sets of parameters, at least one.
+        options: What is asked.
+        opener: Opens the file.
+    """
+    path, kernel = split_source(source)
+    shown, _ = file_and_kernel(source)
+    if kernel is None:
+        if len(cases) > 1 or options.ladder is not None:
+            kernel = _only_kernel(path, devices, options, opener)
+        else:
+            report = plan_file(path, shown, Question(devices, cases[0], options), opener)
+            only = _needs_values(report, cases[0])
+            if only is None:
+                return report
+            kernel = only
+    readers: dict[bool, Reader | TilefitError] = {}
+    for device in devices:
+        estimate = from_source(device, options)
+        if target_of(device, estimate=True) is not None and estimate not in readers:
+            try:
+                readers[estimate] = _reader(path, kernel, devices, opener, estimate, options)
+            except (KernelError, WorkerError) as error:
+                readers[estimate] = error
+    return _report(readers, f"{shown}::{kernel}", devices, cases, options)
+
+
+def plan_below(
+    folder: str,
+    device: str | Device | Sequence[str | Device],
+    params: Mapping[str, Any],
+    *,
+    limits: Limits | None = None,
+    python: str = sys.executable,
+    options: Options | None = None,
+    store: Store | None = None,
+    workers: int = 1,
+    step: Callable[[int, int, str], None] = lambda *_: None,
+) -> Report:
+    """Plan every kernel of every file below a folder; see `tilefit._planning.files.plan_folder`.
+
+    ``store`` is where readings are kept, if the options allow it; the user's own if None.
+    """
+    options = replace(options or Options(), progress=None)
+    devices = _devices(device)
+    question = Question(devices, params, replace(options, stages=False, suggest=False))
+    store = (store or Store()) if options.cache and not options.estimate else None
+    return plan_folder(
+        Path(folder),
+        question,
+        lambda: Opener(limits=limits, python=python, store=store),
+        workers=workers,
+        step=step,
+    )
+
+
+def _reader(
+    path: Path,
+    kernel: str,
+    devices: Sequence[Device],
+    opener: Opener,
+    estimate: bool,
+    options: Options,
+) -> Reader:
+    """Return what reads one kernel of a file for those devices that are read for in this way."""
+    read_for = (one for one in devices if target_of(one, estimate=True) is not None)
+    devices = [one for one in read_for if from_source(one, options) is estimate]
+    facts = facts_of(devices[0])
+    opened: Kernels = Estimated(path, facts) if estimate else opener.compiled(path)
+    listing = _listing(opened, kernel, path, devices)
+    toolchain = (opened.toolchain, opened.version)
+    return Reader(opened.read, listing, toolchain, options, estimate=estimate)
+
+
+def _told(devices: Sequence[Device]) -> list[dict[str, Any]]:
+    """Return what user code is told of the devices: of each target the first."""
+    alike = {target_of(one): one for one in reversed(devices)}
+    return [facts_of(one) for one in devices if alike[target_of(one)] is one]
+
+
+def _listing(opened: Kernels, kernel: str, path: Path, devices: Sequence[Device]) -> Listing:
+    """Return the kernel that was named, also one that only the file's main makes."""
+    listings = opened.load(_told(devices)) if "#" not in kernel else ()
+    for item in listings:
+        if item.name == kernel:
+            return item
+    made = opened.run(facts_of(devices[0])).kernels
+    known = {item.name: item for item in (*listings, *made)}
+    return pick(tuple(known.values()), kernel, path)
+
+
+def _only_kernel(path: Path, devices: tuple[Device, ...], options: Options, opener: Opener) -> str:
+    """Return the name of a file's only kernel, where the question is about one."""
+    estimate = from_source(devices[0], options)
+    opened: Kernels = Estimated(path) if estimate else opener.compiled(path)
+    return pick(opened.load(_told(devices)), None, path).name
+
+
+def _needs_values(report: Report, params: Mapping[str, Any]) -> str | None:
+    """Return the one kernel of a file that has no plan for want of values that were given."""
+    failures = [one for seen in report.files for one in seen.failures]
+    names = {one.kernel for one in failures if one.kernel is not None}
+    wanting = all("needs a value" in one.reason for one in failures)
+    if report.results or not params or len(names) != 1 or len(failures) != len(names):
+        return None
+    if not wanting:
+        return None
+    return names.pop()
+
+
+def _report(
+    readers: Mapping[bool, Reader | TilefitError],
+    source: str,
+    devices: Sequence[Device],
+    cases: Sequence[Mapping[str, Any]],
+    options: Options,
+) -> Report:
+    """Plan every case on every device; where user code fails on some of them, say so there.
+
+    Raises:
+        KernelError: User code raised everywhere; the first of the errors.
+        WorkerError: As `KernelError`, where it crashed or hung.
+    """
+    ready = [reader for reader in readers.values() if isinstance(reader, Reader)]
+    errors = [error for error in readers.values() if isinstance(error, TilefitError)]
+    if not ready:
+        raise errors[0]
+    results: list[Result] = []
+    planned = False
+    for number, (case, device) in enumerate(product(cases, devices), 1):
+        # any reader is enough to say that a device cannot be read for
+        chosen = readers.get(from_source(device, options), ready[0])
+        reader = chosen if isinstance(chosen, Reader) else ready[0]
+        if len(cases) * len(devices) > 1:
+            reader.prefix = f"[{number}/{len(cases) * len(devices)}] {device.name}: "
+        planner = Planner(reader, reader.listing, case, source, options)
+        try:
+            if isinstance(chosen, TilefitError):
+                raise chosen
+            results += planner.on(device)
+            planned = True
+        except (KernelError, WorkerError) as error:
+            errors.append(error)
+            reason = f"{error}; --estimate reads the source alone"
+            results.append(planner.unread(Status.UNKNOWN, reason, device))
+    if not planned:
+        raise errors[0]
+    return Report(tuple(results))
+
+
+def kernels_in(
+    source: str,
+    *,
+    limits: Limits | None = None,
+    python: str = sys.executable,
+    progress: Progress | None = None,
+    estimate: bool = False,
+) -> tuple[Listing, ...]:
+    """List the kernels of a file with their parameters; see `plan` for the errors."""
+    path, _ = split_source(source)
+    if estimate:
+        return Estimated(path).load()
+    with opener_for(Options(progress=progress), limits=limits, python=python) as opener:
+        return opener.compiled(path).load(_told((find_device(_STAND_IN),)))
+
+
+def _devices(device: str | Device | Sequence[str | Device]) -> tuple[Device, ...]:
+    given = [device] if isinstance(device, (str, Device)) else list(device)
+    found: list[Device] = []
+    for item in given:
+        found.extend(expand([item]) if isinstance(item, str) else [item])
+    unique = tuple({one.name: one for one in found}.values())
+    if unique and all(target_of(one, estimate=True) is None for one in unique):
+        # refused before a child process starts and the user's file runs
+        raise InputError(f"{unique[0].name}: {why_unread(unique[0])}")
+    return unique

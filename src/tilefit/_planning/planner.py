@@ -1,0 +1,300 @@
+"""One kernel on one device: lower it, place it, judge it, and look around it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from tilefit._devices.names import Device
+from tilefit._errors import KernelError, RefusedError, UnknownNameError
+from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.memory import Evidence, weakest
+from tilefit._kernel.naming import blamed, refuse_text_for_numbers
+from tilefit._placement.account import account, packing_differs
+from tilefit._placement.place import owned, place
+from tilefit._planning.ladder import ladder, parse_ladder, steps
+from tilefit._planning.reader import Options, Reader, target_of, why_unread
+from tilefit._planning.report import Result, Rung, Stages, Tried
+from tilefit._planning.residency import residency, rounds, worst_residency
+from tilefit._planning.stages import largest_stages, stage_parameter, versions_of
+from tilefit._planning.suggest import cuts_of, tried_edits
+from tilefit._verdict.advice import advice
+from tilefit._verdict.ascend import as_scheduled
+from tilefit._verdict.judge import Status, Verdict, judge
+from tilefit._verdict.refusals import cautious, plain_refusal, reuse_would_do
+
+# the Ascend scheduler is what checks that the tiles of a loop fit
+_UNSCHEDULED = {"tl.enable_auto_schedule": False}
+
+
+def _why_refused(refusal: RefusedError, device: Device) -> str:
+    """Return the compiler's reason.
+
+    What Ascend's backend says of its memories is put into plain words.
+    """
+    reason = str(refusal)
+    if device.vendor == "ascend":
+        return plain_refusal(reason, device) or cautious(reason)
+    return reason
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """One kernel with its parameters, to be planned on devices.
+
+    Attributes:
+        reader: Lowers the kernel.
+        listing: The kernel as the file offers it.
+        params: The parameters that the user set.
+        source: ``FILE::KERNEL`` as the user gave it.
+        options: What is asked beyond the verdict.
+    """
+
+    reader: Reader
+    listing: Listing
+    params: Mapping[str, Any]
+    source: str
+    options: Options = field(default_factory=Options)
+
+    def on(self, device: Device) -> list[Result]:
+        """Return one result per device function."""
+        target = target_of(device, estimate=self.reader.estimate)
+        if target is None:
+            status = Status.UNKNOWN
+            return [self._without_kernel(status, why_unread(device), device, None, ())]
+        refuse_text_for_numbers(self.listing, self.params)
+
+        def judged(kernel: Kernel) -> Verdict:
+            return judge(kernel, place(kernel), device, self.options.policy)
+
+        def read(
+            params: Mapping[str, Any], configs: Mapping[str, Any] | None = None
+        ) -> tuple[Kernel, ...]:
+            try:
+                return tuple(as_scheduled(k, device) for k in self.reader(params, target, configs))
+            except RefusedError as refusal:
+                raise RefusedError(_why_refused(refusal, device)) from refusal
+
+        rungs = tuple(
+            replace(rung, residency=worst_residency(rung.outcome.kernels, device))
+            for rung in self._ladder(read, judged)
+        )
+        try:
+            kernels = read(self.params)
+        except KernelError as error:
+            raise KernelError(f"{blamed(self.listing, self.params)}{error}") from error
+        except RefusedError as refusal:
+            reason = str(refusal)
+            # Ascend's compiler refuses for want of memory: a smaller tile is what helps
+            wanted = plain_refusal(str(refusal.__cause__), device) is not None
+            tried = self._tried(read, judged, device, misses=wanted) if wanted else ()
+            if not wanted and target not in reason:  # else it is for want of memory, or the chip
+                reason = f"{blamed(self.listing, self.params)}{reason}"
+            reason += self._reuse(read, tried, device)
+            result = self._without_kernel(Status.CANNOT_LOWER, reason, device, target, rungs)
+            if any(one.outcome.status is Status.FITS for one in tried):
+                command, compiled = self._next_command(device, result.stages, tried)
+                result = replace(result, try_next=command, try_next_tried=compiled)
+            return [replace(result, tried=tried)]
+        parameter, current = self._stage_parameter()
+        stages = self._not_searched(parameter, current)
+        if self.options.stages:
+            stages = largest_stages(
+                kernels,
+                parameter=parameter,
+                current=current,
+                params=self.params,
+                read=read,
+                judge=judged,
+            )
+        verdicts = [judged(kernel) for kernel in kernels]
+        misses = any(v.status is Status.DOES_NOT_FIT for v in verdicts)
+        tried = self._tried(read, judged, device, misses=misses, kernels=kernels)
+        make = partial(self._result, device=device, stages=stages, rungs=rungs, tried=tried)
+        return [make(k, v) for k, v in zip(kernels, verdicts, strict=True)]
+
+    def _reuse(self, read: Any, tried: tuple[Tried, ...], device: Device) -> str:
+        """Return what to add to a refusal if sharing bytes would make the kernel fit."""
+        lowered = next((t.outcome.kernels for t in tried if t.outcome.kernels), ())
+        if not lowered:
+            return ""
+        try:
+            whole = read(self.params, _UNSCHEDULED)
+        except RefusedError:
+            return ""
+        words = reuse_would_do(whole, lowered, device)
+        return f". {words}" if words else ""
+
+    def _tried(
+        self,
+        read: Any,
+        judged: Any,
+        device: Device,
+        *,
+        misses: bool,
+        kernels: tuple[Kernel, ...] = (),
+    ) -> tuple[Tried, ...]:
+        if not (self.options.suggest or (misses and self.options.suggest is None)):
+            return ()
+        tried = tried_edits(
+            self._own_params(),
+            params=self.params,
+            read=read,
+            judge=judged,
+            progress=self.options.progress,
+            ascend=device.vendor == "ascend",
+            cuts=cuts_of(kernels, judged, self._own_params()),
+        )
+        return tuple(
+            replace(one, residency=worst_residency(one.outcome.kernels, device)) for one in tried
+        )
+
+    def unread(self, status: Status, reason: str, device: Device) -> Result:
+        """Return the result of a kernel that was not read for a device, and why."""
+        target = target_of(device, estimate=self.reader.estimate)
+        return self._without_kernel(status, reason, device, target, ())
+
+    def _own_params(self) -> dict[str, Any]:
+        defaults = {p.name: p.default for p in self.listing.parameters if not p.required}
+        return {**defaults, **self.params}
+
+    def _stage_parameter(self) -> tuple[str | None, Any]:
+        parameter = stage_parameter([p.name for p in self.listing.parameters])
+        return parameter, None if parameter is None else self._own_params().get(parameter)
+
+    @staticmethod
+    def _not_searched(parameter: str | None, current: Any) -> Stages:
+        return Stages(
+            parameter=parameter,
+            current=current if isinstance(current, int) else None,
+            largest=None,
+            reason="not searched: plan the kernel alone, as FILE::KERNEL",
+        )
+
+    def _ladder_parameter(self) -> str | None:
+        return None if self.options.ladder is None else parse_ladder(self.options.ladder)[0]
+
+    def _ladder(self, read: Any, judged: Any) -> tuple[Rung, ...]:
+        if self.options.ladder is None:
+            return ()
+        name, values = parse_ladder(self.options.ladder)
+        own = self._own_params()
+        if name not in [p.name for p in self.listing.parameters]:
+            names = [p.name for p in self.listing.parameters]
+            raise UnknownNameError(f"parameter of {self.listing.name}", name, names)
+        return ladder(
+            name,
+            steps(name, own.get(name)) if values is None else values,
+            params=self.params,
+            read=read,
+            judge=judged,
+            to_the_end=values is not None,
+        )
+
+    def _result(
+        self,
+        kernel: Kernel,
+        verdict: Verdict,
+        *,
+        device: Device,
+        stages: Stages,
+        rungs: tuple[Rung, ...],
+        tried: tuple[Tried, ...],
+    ) -> Result:
+        uses = owned(place(kernel), device)
+        read_only = Evidence.DECLARED if self.reader.estimate else Evidence.COMPILED
+        helped = any(one.outcome.status is Status.FITS for one in tried)
+        command, compiled = None, False
+        if verdict.status is Status.DOES_NOT_FIT:
+            command, compiled = self._next_command(device, stages, tried)
+        return Result(
+            file=self.source.rpartition("::")[0],
+            kernel=kernel.name,
+            params=kernel.params,
+            device=device.name,
+            device_title=device.title,
+            arch=device.arch,
+            target=kernel.target,
+            toolchain=kernel.toolchain,
+            toolchain_version=kernel.toolchain_version,
+            status=verdict.status,
+            reason=verdict.reason,
+            lowered=kernel,
+            uses=uses,
+            memories=verdict.memories,
+            limits=verdict.limits,
+            stages=replace(stages, versions=versions_of(kernel)) if stages.versions else stages,
+            evidence=weakest([use.evidence for use in uses] or [read_only]),
+            rows=account(kernel) or (),
+            packing_note=packing_differs(kernel),
+            residency=residency(kernel, device),
+            rounds=rounds(kernel, device),
+            ladder=rungs,
+            ladder_parameter=self._ladder_parameter(),
+            tried=tried,
+            advice=() if helped else advice(kernel, (*verdict.memories, *verdict.limits)),
+            try_next=command,
+            try_next_tried=compiled,
+        )
+
+    def _without_kernel(
+        self,
+        status: Status,
+        reason: str,
+        device: Device,
+        target: str | None,
+        rungs: tuple[Rung, ...],
+    ) -> Result:
+        parameter, current = self._stage_parameter()
+        return Result(
+            file=self.source.rpartition("::")[0],
+            kernel=self.listing.name,
+            params=tuple(self._own_params().items()),
+            device=device.name,
+            device_title=device.title,
+            arch=device.arch,
+            target=target,
+            toolchain=self.reader.toolchain[0],
+            toolchain_version=self.reader.toolchain[1],
+            status=status,
+            reason=reason,
+            lowered=None,
+            uses=(),
+            memories=(),
+            limits=(),
+            stages=Stages(
+                parameter=parameter,
+                current=current if isinstance(current, int) else None,
+                largest=None,
+                reason="the kernel was not lowered",
+            ),
+            evidence=Evidence.DECLARED if self.reader.estimate else Evidence.COMPILED,
+            ladder=rungs,
+            ladder_parameter=self._ladder_parameter(),
+        )
+
+    def _next_command(
+        self, device: Device, stages: Stages, tried: tuple[Tried, ...]
+    ) -> tuple[str, bool]:
+        """Return the command to paste after a misfit, and whether its answer was compiled here."""
+        changed = dict(self.params)
+        fitting = [t.edit for t in tried if t.outcome.status is Status.FITS]
+        settable = next((edit for edit in fitting if not edit.pass_configs), None)
+        if stages.largest is not None and not any(
+            stages.parameter in dict(e.params) for e in fitting
+        ):
+            changed[str(stages.parameter)] = stages.largest  # it keeps the tile
+        elif settable is not None:
+            changed.update(settable.params)
+        words = ["tilefit", "plan", self.source, "-d", device.name]
+        for name, value in changed.items():
+            words += ["--set", f"{name}={value}"]
+        if self.options.estimate:
+            words.append("--estimate")
+        compiled = changed != dict(self.params)
+        if not compiled and self.options.suggest is not False:
+            words.append("--list")  # else the command itself tries edits
+        return shlex.join(words), compiled

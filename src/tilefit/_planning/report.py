@@ -1,0 +1,323 @@
+"""Finished answers: the only thing a renderer sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.memory import Evidence
+from tilefit._placement.account import Row
+from tilefit._placement.place import MemoryUse
+from tilefit._verdict.judge import Check, Status, fullest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """How many versions of a buffer the compiler chose, of how many that were asked for.
+
+    Attributes:
+        buffer: Its name.
+        asked: The ``num_stages`` of the loop that decides it.
+        chosen: The versions that it has; None if its bytes are no whole multiple.
+    """
+
+    buffer: str
+    asked: int
+    chosen: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """How many stages fit.
+
+    Attributes:
+        parameter: The kernel parameter that sets them; None if there is none.
+        current: Its value in this plan.
+        largest: The largest value compiled as fits, the next compiled as not; None with `reason`.
+        next_bytes: Launch total of ``largest + 1``.
+        largest_bytes: Launch total of ``largest``.
+        reason: Why `largest` is None.
+        versions: What the compiler made of the stages, where it is free to take fewer.
+    """
+
+    parameter: str | None
+    current: int | None
+    largest: int | None
+    largest_bytes: int | None = None
+    next_bytes: int | None = None
+    reason: str | None = None
+    versions: tuple[Versions, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The outcome of one lowering on one device.
+
+    Attributes:
+        status: The worst verdict of its device functions.
+        reason: Why, where it does not simply fit.
+        total_bytes: Shared memory of one block at launch, the fullest function's; on Ascend
+            the fullest memory's; None if unknown or not lowered.
+        limit_bytes: What may be used of it.
+        memory: Which memory that is.
+        memories_fit: Whether every memory fits, whatever the launch limits say.
+        kernels: The device functions; empty if it could not be lowered.
+    """
+
+    status: Status
+    reason: str | None
+    total_bytes: int | None = None
+    limit_bytes: int | None = None
+    memory: str | None = None
+    memories_fit: bool = False
+    kernels: tuple[Kernel, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residency:
+    """How many blocks one core can hold at once.
+
+    Attributes:
+        blocks: The number; an upper bound while registers are unknown; None if the rule does not
+            cover the device or the kernel does not fit.
+        exact: Whether registers were counted.
+        limiters: What holds it to that number, all that tie.
+        by_shared: What shared memory alone allows.
+        by_registers: What registers alone allow; None if unknown.
+        core: What a core is called on the device: SM, CU, WGP.
+    """
+
+    blocks: int | None
+    exact: bool
+    limiters: tuple[str, ...]
+    by_shared: int | None
+    by_registers: int | None
+    core: str = "SM"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounds:
+    """How often the cores of an Ascend chip take a block until the grid is done.
+
+    Attributes:
+        rounds: The number; None with `reason`.
+        blocks: Blocks of the grid; None if that is symbolic.
+        cores: Cores that take one block each; None if only the architecture was named, or if
+            the source does not say which ones.
+        core: What they are: AIC for blocks that use the cube, AIV for others.
+        reason: Why `rounds` is None, with what would tell.
+    """
+
+    rounds: int | None
+    blocks: int | None
+    cores: int | None
+    core: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One value of the ladder.
+
+    Attributes:
+        value: The parameter's value.
+        outcome: What it came to.
+        in_flight_bytes: Bytes of pipelined copies of one block.
+        residency: Blocks of one core, the fewest of its device functions.
+    """
+
+    value: int
+    outcome: Outcome
+    in_flight_bytes: int
+    residency: Residency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of some parameters and pass configs.
+
+    Attributes:
+        cost: By the table in `tilefit._planning.suggest`.
+        params: The parameters that change, with their new values.
+        pass_configs: The pass configs that change.
+    """
+
+    cost: int
+    params: tuple[tuple[str, int], ...] = ()
+    pass_configs: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """An edit that was lowered, what it came to, and the blocks of one core."""
+
+    edit: Edit
+    outcome: Outcome
+    residency: Residency | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One device function on one device.
+
+    Attributes:
+        file: Path as the user gave it.
+        kernel: The factory or kernel that was named.
+        params: Its parameters, defaults included.
+        device: Name of the device.
+        device_title: The device as its maker spells it.
+        arch: Its architecture.
+        target: The toolchain's target; None if it has none for this device.
+        toolchain: Name of the toolchain.
+        toolchain_version: Its version.
+        status: The verdict.
+        reason: Why, in one line.
+        lowered: The kernel as lowered; None if it could not be.
+        uses: What it needs of each memory.
+        memories: One check per use.
+        limits: One check per launch limit.
+        stages: How many stages fit.
+        evidence: The weakest evidence behind the verdict.
+        rows: Every byte of shared memory; empty if an offset is unknown.
+        packing_note: Where our own packer differs from the compiler; None if it agrees.
+        residency: Blocks of one core; None where no rule is known.
+        rounds: On Ascend: rounds of blocks; None elsewhere.
+        ladder: The values that were stepped through.
+        ladder_parameter: The parameter that they are of.
+        tried: Edits that were lowered.
+        advice: What an edit of the source could do; nothing of it was tried.
+        try_next: Command to paste when it does not fit.
+        try_next_tried: Whether what that command says was compiled here.
+    """
+
+    file: str
+    kernel: str
+    params: tuple[tuple[str, Any], ...]
+    device: str
+    device_title: str
+    arch: str
+    target: str | None
+    toolchain: str
+    toolchain_version: str
+    status: Status
+    reason: str | None
+    lowered: Kernel | None
+    uses: tuple[MemoryUse, ...]
+    memories: tuple[Check, ...]
+    limits: tuple[Check, ...]
+    stages: Stages
+    evidence: Evidence
+    rows: tuple[Row, ...] = ()
+    packing_note: str | None = None
+    residency: Residency | None = None
+    rounds: Rounds | None = None
+    ladder: tuple[Rung, ...] = ()
+    ladder_parameter: str | None = None
+    tried: tuple[Tried, ...] = ()
+    advice: tuple[str, ...] = ()
+    try_next: str | None = None
+    try_next_tried: bool = False
+
+    @property
+    def main(self) -> Check | None:
+        """The check of the memory that tiles are staged in; on Ascend the fullest one's."""
+        return fullest(self.memories)
+
+    @property
+    def on_ascend(self) -> bool:
+        """Whether it is for an Ascend chip: several memories, and rounds of blocks."""
+        return self.rounds is not None or (self.target or self.arch).startswith("ascend")
+
+    @property
+    def silent_overflow(self) -> bool:
+        """Whether the compiler accepted more bytes of a memory than the chip has."""
+        return any(check.silent for check in self.memories)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A kernel, or a whole file, without a plan.
+
+    Attributes:
+        kernel: Its name; None for the file.
+        device: The device it was asked for; None where that made no difference.
+        reason: Why, in one line.
+    """
+
+    kernel: str | None
+    device: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileSeen:
+    """What became of the kernels of one file; each counts once for every device.
+
+    Attributes:
+        file: Path as shown.
+        planned: Kernels with a verdict.
+        refused: Kernels that the compiler refused, or that their author made for another chip.
+        failures: Kernels that could not be read, each with its reason; a file that could not be
+            executed is one of them.
+        remarks: What else a reader should know, one line each.
+    """
+
+    file: str
+    planned: int = 0
+    refused: int = 0
+    failures: tuple[Failure, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> int:
+        """How many kernels, or the file as one, could not be read."""
+        return len(self.failures)
+
+    @property
+    def seen(self) -> int:
+        """How many there are to account for."""
+        return self.planned + self.refused + self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer of `plan`: one result per device function and device.
+
+    Attributes:
+        results: In the order of files, kernels and devices.
+        files: What was seen of each file, where whole files were asked about.
+    """
+
+    results: tuple[Result, ...]
+    files: tuple[FileSeen, ...] = ()
+
+    @property
+    def varying(self) -> tuple[str, ...]:
+        """Names of the parameters that are not the same in all results."""
+        names = {name: None for result in self.results for name, _ in result.params}
+        values = [dict(result.params) for result in self.results]
+        return tuple(n for n in names if len({repr(v.get(n)) for v in values}) > 1)
+
+    @property
+    def several_kernels(self) -> bool:
+        """True if whole files were asked about, and there is more to tell than one kernel."""
+        names = {(result.file, result.kernel) for result in self.results}
+        return bool(self.files) and (len(names) != 1 or any(f.failures for f in self.files))
+
+    @property
+    def fits(self) -> bool:
+        """True if every result fits."""
+        return all(r.status is Status.FITS for r in self.results)
+
+    @property
+    def exit_code(self) -> int:
+        """1 if anything does not fit or cannot be lowered, 2 if anything is unknown, else 0.
+
+        2 also where a kernel, or a whole file, could not be read.
+        """
+        statuses = {r.status for r in self.results}
+        if Status.DOES_NOT_FIT in statuses or Status.CANNOT_LOWER in statuses:
+            return 1
+        failed = any(seen.failures for seen in self.files)
+        return 2 if failed or Status.UNKNOWN in statuses else 0

@@ -1,0 +1,216 @@
+"""The child process that runs user code: imports a toolchain once, forks once per file.
+
+``python -m tilefit._reading.worker REQUEST_FD ANSWER_FD`` reads JSON lines from one pipe and
+answers on another, never on standard output, which belongs to the user's code. Every request has
+an ``id``; its answer carries the same one::
+
+    {"op": "load", "file": PATH, "device"}  -> {"kernels": [...], "toolchain": ..., "version": ...}
+    {"op": "run", "file": PATH, "device", "deadline"}
+        -> as "load", and {"unbuilt": [...], "ended": ..., "stubbed": [...]}
+    {"op": "read", "kernel", "params", "target", ...} -> {"kernels": [Kernel...]}
+    {"op": "done"}                          ends the fork that serves the file
+
+Every answer about a file names the ``files`` that it depends on, and those whose ``absence`` it
+depends on: where a module was looked for and was not. A failure is
+``{"error": KIND, "message": LINE}``; a fork that ends without answering is
+reported by its parent as ``{"id": null, "error": "died", ...}``.
+
+This guards against accidents (a crash, a hang, a flood of output). It is no sandbox.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+import sysconfig
+import time
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+from tilefit._errors import InputError, KernelError, RefusedError, TilefitError, ToolchainError
+from tilefit._frontends.loaded import loaded_files
+from tilefit._frontends.protocol import Frontend, Source
+from tilefit._frontends.user_code import describe, one_line
+from tilefit._reading.sought import INSTALLED, Sought
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_PR_SET_CHILD_SUBREAPER = 36
+# how a fork ends on purpose; user code that calls os._exit(0) does not look like it
+_ORDERLY = 103
+
+
+def main(request_fd: int, answer_fd: int, frontend: Frontend, memory_bytes: int) -> None:
+    """Serve requests until the pipe closes."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # daemons that user code leaves behind become our children, so that they can be ended
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    for fd in (request_fd, answer_fd):
+        os.set_inheritable(fd, False)
+    requests = os.fdopen(request_fd, "rb", buffering=0)
+    version: str | None = None
+    prepared = False
+    while line := requests.readline():
+        request = json.loads(line)
+        if request["op"] == "done":  # its fork has died already
+            _answer(answer_fd, request["id"])
+            continue
+        try:
+            version = version or frontend.version()
+            sandboxed = request["op"] == "run" or request.get("device") is not None
+            if sandboxed and not prepared:
+                frontend.prepare_run()
+                prepared = True
+        except TilefitError as error:
+            _answer(answer_fd, request["id"], error="toolchain", message=str(error))
+            continue
+        pid = os.fork()
+        if pid == 0:
+            _serve_file(request, requests, answer_fd, frontend, memory_bytes)
+        _, status = os.waitpid(pid, 0)
+        if not (os.WIFEXITED(status) and os.WEXITSTATUS(status) == _ORDERLY):
+            _answer(answer_fd, None, error="died", message=_how_it_ended(status))
+        _end_orphans()
+
+
+def _serve_file(
+    request: dict[str, Any],
+    requests: BinaryIO,
+    answer_fd: int,
+    frontend: Frontend,
+    memory_bytes: int,
+) -> NoReturn:
+    """In the fork: execute the file and answer for it; never returns."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    os.setpgid(0, 0)
+    _limit_memory(memory_bytes)
+    source: Source | None = None
+    path = Path(request["file"]).absolute()  # user code may change the folder
+    sought = Sought()
+    sys.meta_path.insert(0, sought)
+
+    def answer(**content: Any) -> None:
+        files = [*loaded_files(path), *_package_folders()]
+        _answer(answer_fd, request["id"], files=files, absence=sought.absent(), **content)
+
+    while True:
+        try:
+            if request["op"] == "done":
+                _answer(answer_fd, request["id"])
+                _leave()
+            if source is None:
+                more: dict[str, Any] = {}
+                if request["op"] == "run":
+                    left = max(0.0, request["deadline"] - time.monotonic())
+                    run = frontend.run(path, request["device"], left)
+                    more["unbuilt"] = [_plain(one) for one in run.unbuilt]
+                    more |= {"ended": run.ended, "stubbed": run.stubbed}
+                    source = run
+                else:
+                    source = frontend.load(path, request.get("device"))
+                found = [_plain(k) for k in source.kernels()]
+                name, version = frontend.name, frontend.version()
+                answer(kernels=found, toolchain=name, version=version, **more)
+            else:
+                params = {k: ast.literal_eval(v) for k, v in request["params"].items()}
+                kernels = source.read(
+                    request["kernel"],
+                    params,
+                    request["target"],
+                    pass_configs=request.get("pass_configs"),
+                    want_build=request.get("want_build", False),
+                )
+                answer(kernels=[k.to_dict() for k in kernels])
+        except RefusedError as error:
+            answer(error="cannot-lower", message=str(error))
+        except InputError as error:
+            answer(error="input", message=str(error))
+        except (KernelError, ToolchainError) as error:
+            answer(error="kernel", message=str(error))
+        except BaseException as error:  # user code may raise anything
+            answer(error="kernel", message=f"reading the kernel failed: {describe(error, path)}")
+        line = requests.readline()
+        if not line:
+            _leave()
+        request = json.loads(line)
+
+
+def _package_folders() -> list[str]:
+    """Return the folders of installed packages: an answer may change when one comes or goes."""
+    own = (sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
+    paths = (*own, *(path for path in sys.path if type(path) is str and path.endswith(INSTALLED)))
+    return list(dict.fromkeys(path for path in paths if path and Path(path).is_dir()))
+
+
+def _leave() -> NoReturn:
+    """End the fork at once: the user's exit handlers are not ours to run."""
+    os._exit(_ORDERLY)
+
+
+def _answer(answer_fd: int, request_id: int | None, **content: Any) -> None:
+    # a leading newline ends whatever a dead fork left half written
+    data = f"\n{json.dumps({'id': request_id, **content})}\n".encode()
+    while data:
+        data = data[os.write(answer_fd, data) :]
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return asdict(value)
+
+
+def _how_it_ended(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return f"was killed by signal {number} ({signal.Signals(number).name})"
+    return f"ended the process (exit code {os.WEXITSTATUS(status)})"
+
+
+def _limit_memory(memory_bytes: int) -> None:
+    """Make one huge allocation fail at once; the parent watches the sum over all processes."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    now = pages * os.sysconf("SC_PAGE_SIZE")
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = now + memory_bytes
+    resource.setrlimit(
+        resource.RLIMIT_AS,
+        (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard),
+    )
+
+
+def _end_orphans() -> None:
+    """Kill what the file left running; as a subreaper we are its parent now."""
+    for _ in range(100):
+        children = Path(f"/proc/self/task/{os.getpid()}/children")
+        pids = [int(p) for p in children.read_text().split()] if children.exists() else []
+        if not pids:
+            return
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+
+def _prctl(option: int, value: int) -> None:
+    import ctypes
+
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def _frontend(name: str) -> Frontend:
+    if name == "tilelang":
+        from tilefit._frontends.tilelang.frontend import TileLangFrontend
+
+        return TileLangFrontend()
+    raise InputError(f"unknown frontend {one_line(name)!r}")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), _frontend(sys.argv[3]), int(sys.argv[4]))

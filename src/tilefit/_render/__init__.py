@@ -1,0 +1,1 @@
+"""Finished values in, text out: a module a format."""

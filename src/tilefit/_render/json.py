@@ -1,0 +1,251 @@
+"""The answer of `plan` as JSON; the keys are a contract (docs/json.md)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.memory import weakest
+from tilefit._planning.report import FileSeen, Report, Residency, Result, Rounds, Rung, Tried
+from tilefit._verdict.judge import Status
+
+SCHEMA_VERSION = 1
+
+
+def render(report: Report) -> str:
+    """Return the report as one JSON document."""
+    evidence = [r.evidence for r in report.results]
+    body: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "evidence": weakest(evidence) if evidence else None,
+        "results": [_result(r) for r in report.results],
+    }
+    if report.files:
+        body["seen"] = {
+            key: sum(getattr(seen, key) for seen in report.files)
+            for key in ("seen", "planned", "refused", "failed")
+        }
+        body["files"] = [_file(seen) for seen in report.files]
+    return json.dumps(body, indent=2)
+
+
+def _file(seen: FileSeen) -> dict[str, Any]:
+    return {
+        "file": seen.file,
+        "seen": seen.seen,
+        "planned": seen.planned,
+        "refused": seen.refused,
+        "failed": seen.failed,
+        "failures": [
+            {"kernel": one.kernel, "device": one.device, "reason": one.reason}
+            for one in seen.failures
+        ],
+        "remarks": list(seen.remarks),
+    }
+
+
+def render_listing(file: str, listings: tuple[Listing, ...]) -> str:
+    """Return the kernels of a file as one JSON document."""
+    kernels = [
+        {
+            "name": item.name,
+            "style": item.style,
+            "line": item.line,
+            "parameters": [
+                {"name": p.name, "default": p.default, "required": p.required}
+                for p in item.parameters
+            ],
+        }
+        for item in listings
+    ]
+    body = {"schema_version": SCHEMA_VERSION, "evidence": "declared", "file": file}
+    return json.dumps({**body, "kernels": kernels}, indent=2)
+
+
+def _result(result: Result) -> dict[str, Any]:
+    lowered = result.lowered
+    return {
+        "file": result.file,
+        "kernel": result.kernel,
+        "function": lowered.function if lowered else None,
+        "params": dict(result.params),
+        "device": result.device,
+        "arch": result.arch,
+        "target": result.target,
+        "toolchain": {"name": result.toolchain, "version": result.toolchain_version},
+        "verdict": result.status,
+        "reason": result.reason,
+        "evidence": result.evidence,
+        "silent_overflow": result.silent_overflow,
+        "built": _built(lowered),
+        "matrix_instructions": lowered.matrix_instructions if lowered else None,
+        "threads": lowered.launch.threads if lowered else None,
+        "threads_declared": lowered.launch.threads_declared if lowered else None,
+        "grid": list(lowered.launch.grid) if lowered else None,
+        "cluster": list(lowered.launch.cluster) if lowered and lowered.launch.cluster else None,
+        "roles": [
+            {"name": r.name, "threads": r.threads, "registers": r.registers}
+            for r in (lowered.roles if lowered else ())
+        ],
+        "cores": lowered.cores if lowered else None,
+        "conditions": list(lowered.conditions) if lowered else [],
+        "overlaps": list(lowered.overlaps) if lowered else [],
+        "notes": list(lowered.notes) if lowered else [],
+        "registers_per_thread": lowered.registers_per_thread if lowered else None,
+        "spill_bytes": lowered.spill_bytes if lowered else None,
+        "stack_bytes": lowered.stack_bytes if lowered else None,
+        "limits": [
+            {
+                "name": c.name,
+                "value": c.value,
+                "limit": c.limit,
+                "verdict": c.status,
+                "reason": c.reason,
+            }
+            for c in result.limits
+        ],
+        "memories": [
+            {
+                "memory": use.memory,
+                "owner": use.owner,
+                "dynamic_bytes": use.dynamic_bytes,
+                "static_bytes": use.static_bytes,
+                "static_raw_bytes": use.static_raw_bytes,
+                "total_bytes": use.total_bytes,
+                "columns": use.columns,
+                "limit_bytes": check.limit,
+                "limit_reason": check.limit_reason,
+                "margin_bytes": check.margin,
+                "verdict": check.status,
+                "silent_overflow": check.silent,
+                "evidence": use.evidence,
+            }
+            for use, check in zip(result.uses, result.memories, strict=True)
+        ],
+        "buffers": [
+            {
+                "name": b.name,
+                "scope": b.scope,
+                "memory": b.memory,
+                "owner": b.owner,
+                "shape": list(b.shape),
+                "padded_shape": list(b.padded_shape) if b.padded_shape else None,
+                "dtype": b.dtype,
+                "stages": b.stages,
+                "copies": b.copies,
+                "bytes": b.bytes,
+                "bytes_per_thread": b.bytes_per_thread,
+                "offset": b.offset,
+                "align_bytes": b.align_bytes,
+                "align_why": b.align_why,
+                "live": list(b.live) if b.live else None,
+                "static": b.static,
+                "line": b.line,
+                "origin": b.origin,
+                "why": b.why,
+                "detail": b.detail,
+                "evidence": b.evidence,
+            }
+            for b in (lowered.buffers if lowered else ())
+        ],
+        "max_stages": result.stages.largest,
+        "max_stages_reason": result.stages.reason,
+        "versions": [
+            {"buffer": v.buffer, "num_stages": v.asked, "versions": v.chosen}
+            for v in result.stages.versions
+        ],
+        "max_stages_bytes": result.stages.largest_bytes,
+        "next_stage_bytes": result.stages.next_bytes,
+        "rows": [
+            {
+                "name": row.name,
+                "kind": row.kind,
+                "memory": row.memory,
+                "static": row.static,
+                "offset": row.offset,
+                "bytes": row.bytes,
+                "own_bytes": row.own_bytes,
+                "shares_with": list(row.shares_with),
+                "origin": row.origin,
+                "why": row.why,
+            }
+            for row in result.rows
+        ],
+        "packing_note": result.packing_note,
+        "ladder": [_rung(rung, result) for rung in result.ladder] or None,
+        "occupancy": _rounds(result.rounds) or _residency(result.residency),
+        "suggestions": [
+            _suggestion(one) for one in result.tried if one.outcome.status is Status.FITS
+        ],
+        "tried": len(result.tried),
+        "advice_untried": list(result.advice),
+    }
+
+
+def _built(lowered: Kernel | None) -> str:
+    if lowered is None or lowered.built == "not-tried":
+        return "not-tried"
+    return (
+        lowered.built
+        if lowered.built_reason is None
+        else f"cannot-assemble({lowered.built_reason})"
+    )
+
+
+def _residency(found: Residency | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {
+        "blocks_per_core": found.blocks,
+        "exact": found.exact,
+        "limiters": list(found.limiters),
+        "by_shared": found.by_shared,
+        "by_registers": found.by_registers,
+    }
+
+
+def _rounds(found: Rounds | None) -> dict[str, Any] | None:
+    """Return what Ascend has in place of resident blocks."""
+    if found is None:
+        return None
+    return {
+        "rounds": found.rounds,
+        "blocks": found.blocks,
+        "cores": found.cores,
+        "core": found.core,
+        "reason": found.reason,
+    }
+
+
+def _rung(rung: Rung, result: Result) -> dict[str, Any]:
+    outcome = rung.outcome
+    return {
+        "parameter": result.ladder_parameter,
+        "value": rung.value,
+        "verdict": outcome.status,
+        "reason": outcome.reason,
+        "memory": outcome.memory,
+        "total_bytes": outcome.total_bytes,
+        "limit_bytes": outcome.limit_bytes,
+        "in_flight_bytes_per_block": rung.in_flight_bytes,
+        "occupancy": _residency(rung.residency),
+    }
+
+
+def _suggestion(one: Tried) -> dict[str, Any]:
+    outcome = one.outcome
+    total, limit = outcome.total_bytes, outcome.limit_bytes
+    return {
+        "set": dict(one.edit.params),
+        "pass_configs": dict(one.edit.pass_configs),
+        "cost": one.edit.cost,
+        "memory": outcome.memory,
+        "total_bytes": total,
+        "margin_bytes": None if limit is None or total is None else limit - total,
+        "blocks_per_core": one.residency.blocks if one.residency else None,
+        "spill_bytes": max(
+            (k.spill_bytes for k in outcome.kernels if k.spill_bytes is not None), default=None
+        ),
+        "verdict": outcome.status,
+    }

@@ -1,0 +1,148 @@
+"""The answer of `plan` for whole files as text: a row for each kernel, then what adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from rich.text import Text
+
+from tilefit._planning.report import FileSeen, Report, Result
+from tilefit._render.text.words import STYLE, WORD, columns, folded, number
+from tilefit._verdict.judge import Check, Status
+
+_HEADER = ("memory", "bytes", "limit", "margin", "thr", "verdict", "kernel")
+
+
+def render(report: Report) -> Iterable[Text]:
+    """Yield the table, the notes of its rows, the counts, and every failure with its reason."""
+    if report.results:
+        yield from _table(report)
+    yield from _counts(report)
+    many = len(report.files) > 1
+    failures = [
+        f"{_named(seen, one.kernel, many)}{f' on {one.device}' if one.device else ''}: {one.reason}"
+        for seen in report.files
+        for one in seen.failures
+    ]
+    yield from _list("Failed", failures)
+    remarks = [
+        f"{seen.file}: {line}" if many else line for seen in report.files for line in seen.remarks
+    ]
+    yield from _list("Worth knowing", remarks)
+    commands = [r.try_next for r in report.results if r.try_next is not None]
+    if commands:
+        yield Text.assemble(("Next:\n  ", "bold"), commands[0])
+
+
+def _table(report: Report) -> Iterable[Text]:
+    results = report.results
+    first = results[0]
+    devices = {r.device for r in results}
+    evidence = ", ".join(sorted({str(r.evidence) for r in results if r.lowered is not None}))
+    alone = f"{first.device} {first.target}" if len(devices) == 1 else f"{len(devices)} devices"
+    toolchain = f"{first.toolchain} {first.toolchain_version}".strip()
+    yield Text.assemble((alone, "bold"), f"   {toolchain}   {evidence}".rstrip())
+    notes: dict[str, int] = {}
+    rows = [_row(result, report, notes) for result in results]
+    header = (*(("device",) if len(devices) > 1 else ()), *_HEADER)
+    lead = len(header) - len(_HEADER)
+    right = tuple(lead + i for i in (1, 2, 3, 4))
+    lines = columns([header, *rows], right=right, header_style="dim", indent="", first_width=0)
+    for line, result in zip(lines, (None, *results), strict=True):
+        if result is not None and result.status is not Status.FITS:
+            line.highlight_words([_word(result)], STYLE[result.status])
+        yield line
+    for note, mark in notes.items():
+        yield Text(folded(f"({mark}) {note}", 4))
+
+
+def _row(result: Result, report: Report, notes: dict[str, int]) -> tuple[str, ...]:
+    check = _fullest(result)
+    word = _word(result)
+    if result.status is not Status.FITS and result.reason:
+        word += f" ({notes.setdefault(result.reason, len(notes) + 1)})"
+    name = result.kernel
+    same = [r for r in report.results if (r.file, r.kernel, r.device) == _key(result)]
+    if len(same) > 1 and result.lowered is not None:
+        name += f" ({result.lowered.function})"
+    if len(report.files) > 1:
+        name = f"{result.file}::{name}"
+    return (
+        *((result.device,) if len({r.device for r in report.results}) > 1 else ()),
+        check.name if check else "-",
+        number(check.value) if check else "-",
+        number(check.limit) if check else "-",
+        "-" if check is None or check.margin is None else f"{check.margin:,}",
+        number(result.lowered.launch.threads) if result.lowered and not result.on_ascend else "-",
+        word,
+        name,
+    )
+
+
+def _key(result: Result) -> tuple[str, str, str]:
+    return result.file, result.kernel, result.device
+
+
+def _word(result: Result) -> str:
+    return "fits" if result.status is Status.FITS else WORD[result.status]
+
+
+def _fullest(result: Result) -> Check | None:
+    """Return the memory that is fullest for its limit."""
+
+    def share(check: Check) -> float:
+        if not isinstance(check.value, int) or check.limit is None:
+            return float("inf")
+        return check.value / check.limit if check.limit else float(bool(check.value))
+
+    return max(result.memories, key=share, default=None)
+
+
+def _counts(report: Report) -> Iterable[Text]:
+    files = report.files
+    if len(files) > 1:
+        silent = sum(not seen.seen for seen in files)
+        yield Text(
+            f"{len(files)} Python files: {len(files) - silent} with kernels or failures, "
+            f"{silent} without TileLang kernels."
+        )
+    planned = sum(seen.planned for seen in files)
+    refused = sum(seen.refused for seen in files)
+    failed = sum(seen.failed for seen in files)
+    failures = (one for seen in files for one in seen.failures)
+    named = {r.device for r in report.results} | {one.device for one in failures if one.device}
+    each = f", counted once for each of {len(named)} devices" if len(named) > 1 else ""
+    yield Text(
+        f"{planned + refused + failed} seen = {planned} planned + {refused} refused + "
+        f"{failed} failed{each}."
+    )
+    kinds = (Status.FITS, Status.DOES_NOT_FIT, Status.UNKNOWN)
+    verdicts = _verdicts(report)
+    words = ("fit", "do not fit", "unknown")
+    shown = [f"{verdicts.count(kind)} {word}" for kind, word in zip(kinds, words, strict=True)]
+    if planned:
+        yield Text(f"Of the planned: {', '.join(shown)}.")
+
+
+def _verdicts(report: Report) -> list[Status]:
+    """Return one verdict for each kernel and device: the worst of its device functions."""
+    order = list(Status)
+    found: dict[tuple[str, str, str], Status] = {}
+    for result in report.results:
+        known = found.get(_key(result), Status.FITS)
+        found[_key(result)] = min(known, result.status, key=order.index)
+    return list(found.values())
+
+
+def _named(seen: FileSeen, kernel: str | None, many: bool) -> str:
+    if kernel is None:
+        return seen.file
+    return f"{seen.file if many else PurePath(seen.file).name}::{kernel}"
+
+
+def _list(title: str, lines: list[str]) -> Iterable[Text]:
+    if lines:
+        yield Text(f"{title}:", style="bold")
+    for line in lines:
+        yield Text(folded(f"  {line}", 4))

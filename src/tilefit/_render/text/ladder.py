@@ -1,0 +1,143 @@
+"""The ladder, the edits that were tried, and the command to paste."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.text import Text
+
+from tilefit._planning.report import Edit, Residency, Result, Rung, Tried
+from tilefit._render.text import ascend as _text_ascend
+from tilefit._render.text.words import WIDTH, folded, next_words, number, percent, spaced
+from tilefit._verdict.judge import Status
+
+
+def render(result: Result) -> Iterable[Text]:
+    """Yield the lines that follow the map of one device; none if there is nothing to say."""
+    if result.ladder:
+        yield from _text_ascend.ladder(result) if result.on_ascend else _ladder(result)
+    if result.tried:
+        if result.ladder:
+            yield Text()
+        yield from _tried(result)
+    for line in result.advice:
+        yield Text(folded(f"Advice, untried: {line}", 2))
+    if result.try_next is not None:
+        tried = next_words(result)
+        yield Text.assemble((f"Next ({tried}):\n  ", "bold"), result.try_next)
+
+
+_CHANGE = 30  # an edit of more columns has a line of its own
+_ALWAYS = 3  # the value, its bytes and their share are there whatever came of it
+
+
+def _ladder(result: Result) -> Iterable[Text]:
+    name = result.ladder_parameter or ""
+    current = dict(result.params).get(name)
+    core = next((rung.residency.core for rung in result.ladder if rung.residency), "SM")
+    per_core = (f"blocks/{core}", f"in flight/{core}")
+    header = (name, "launch", "%", "by shared", "by regs", *per_core, "")
+    rows = [header, *(_rung(rung, current) for rung in result.ladder)]
+    full = [row for row in rows if len(row) == len(rows[0])]
+    widths = [max(len(row[i]) for row in rows) for i in range(_ALWAYS)]
+    widths += [max(len(row[i]) for row in full) for i in range(_ALWAYS, len(rows[0]) - 1)]
+    for row in rows:
+        *cells, words = row
+        numbers = [cell.rjust(width) for cell, width in zip(cells, widths, strict=False)]
+        line = f"  {'  '.join(numbers)}  {words}".rstrip()
+        if len(line) > WIDTH:
+            line = line[: WIDTH - 4] + " ..."
+        yield Text(line, style="dim" if row is rows[0] else "")
+    yield Text(f"  blocks/{core}: by shared memory alone, by registers alone, and by both")
+
+
+def _rung(rung: Rung, current: object) -> tuple[str, ...]:
+    """Return the cells of a value; a value that does not fit has words behind the first three."""
+    outcome, held = rung.outcome, rung.residency
+    here = "<- here" if rung.value == current else ""
+    if outcome.status is Status.CANNOT_LOWER:
+        return (str(rung.value), "-", "-", f"{here}  refused: {outcome.reason}".lstrip())
+    total, limit = outcome.total_bytes, outcome.limit_bytes
+    share = percent(total, limit).removesuffix(" %") if total is not None and limit else "?"
+    always = (str(rung.value), number(total), share)
+    if outcome.status is not Status.FITS:
+        word = outcome.reason or str(outcome.status)
+        if total is not None and limit is not None and total > limit:
+            word = f"over by {total - limit:,} B"
+        return (*always, f"{word}  {here}".rstrip())
+    flight = "?"
+    if held is not None and held.blocks is not None:
+        flight = f"{'' if held.exact else '<= '}{held.blocks * rung.in_flight_bytes // 1024:,} KiB"
+    return (*always, *_counts(held), flight, here)
+
+
+def _counts(held: Residency | None) -> tuple[str, str, str]:
+    if held is None:
+        return ("?", "?", "?")
+    most = "" if held.exact else "<= "
+    return (number(held.by_shared), number(held.by_registers), f"{most}{number(held.blocks)}")
+
+
+def _tried(result: Result) -> Iterable[Text]:
+    target = result.target or ""
+    fitting = [t for t in result.tried if t.outcome.status is Status.FITS]
+    missed = len(result.tried) - len(fitting)
+    count = f"{len(result.tried)} {'lowering' if len(result.tried) == 1 else 'lowerings'}"
+    how = f"lowered again for {target} ({count})"
+    if result.toolchain == "source":
+        how = f"estimated again from the source ({len(result.tried)})"
+    yield Text(f"Tried, each {how}:")
+    own = dict(result.params)
+    rows = [_edit(one, own, result) for one in fitting]
+    short = [change for change, *_ in rows if len(change) <= _CHANGE]
+    widths = [max(map(len, found), default=0) for found in (short, [row[1] for row in rows])]
+    for change, total, words in rows:
+        if len(change) > widths[0]:
+            yield Text(folded(f"  {change}", 4))
+            change = ""
+        line = [f"  {change:<{widths[0]}}  {total:>{widths[1]}}  {words[0]}", *words[1:]]
+        yield Text(spaced(line, widths[0] + 4))
+    if missed:
+        others = f"{missed} other edit{'s' if missed > 1 else ''}" if fitting else "none of them"
+        yield Text(f"  {others} did not fit or did not lower" if fitting else f"  {others} fits")
+
+
+def _edit(one: Tried, own: dict[str, object], result: Result) -> tuple[str, str, list[str]]:
+    outcome = one.outcome
+    spare = ""
+    if outcome.total_bytes is not None and outcome.limit_bytes is not None:
+        spare = f"fits   {outcome.limit_bytes - outcome.total_bytes:,} B spare"
+    words = [spare]
+    if one.residency is not None and one.residency.blocks is not None:
+        most = "" if one.residency.exact else "<= "
+        plural = "" if one.residency.blocks == 1 else "s"
+        words.append(f"{most}{one.residency.blocks} block{plural}/{one.residency.core}")
+    words += _costs(one, result)
+    total = f"{number(outcome.total_bytes)} B"
+    if result.on_ascend and outcome.memory is not None:
+        total += f" of {outcome.memory}"
+    return _change(one.edit, own), total, words
+
+
+def _costs(one: Tried, result: Result) -> list[str]:
+    """Return what an edit loses: registers to spills, tensor cores, a resident block."""
+    words = []
+    before, after = result.residency, one.residency
+    if before and after and before.blocks and after.blocks is not None:
+        lost = before.blocks - after.blocks
+        if lost > 0:
+            words.append(f"loses {lost} block{'s' if lost > 1 else ''}/{after.core}")
+    spills = max((k.spill_bytes or 0 for k in one.outcome.kernels), default=0)
+    now = result.lowered.spill_bytes or 0 if result.lowered else 0
+    if spills > now:
+        words.append(f"spills {spills:,} B per thread")
+    matrix = [k.matrix_instructions for k in one.outcome.kernels]
+    if result.lowered and result.lowered.matrix_instructions and 0 in matrix:
+        words.append("loses the tensor cores")
+    return words
+
+
+def _change(edit: Edit, own: dict[str, object]) -> str:
+    words = [f"{name} {own.get(name)} -> {value}" for name, value in edit.params]
+    words += [f"{name.removeprefix('tl.')} -> {value}" for name, value in edit.pass_configs]
+    return ", ".join(words)

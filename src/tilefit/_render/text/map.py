@@ -1,0 +1,248 @@
+"""The answer of `plan` for one device as text: at most 80 columns where names allow it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from pathlib import PurePath
+
+from rich.text import Text
+
+from tilefit._kernel.kernel import Buffer
+from tilefit._kernel.memory import Memory
+from tilefit._placement.place import MemoryUse
+from tilefit._planning.report import Report, Residency, Result
+from tilefit._render.text import ascend as _text_ascend
+from tilefit._render.text import files as _text_files
+from tilefit._render.text import ladder as _text_ladder
+from tilefit._render.text import table as _text_table
+from tilefit._render.text.drawing import draw
+from tilefit._render.text.words import (
+    STYLE,
+    WORD,
+    bar,
+    blocks,
+    columns,
+    folded,
+    number,
+    shape,
+    spaced,
+)
+from tilefit._verdict.judge import Check, Status
+
+
+def render(report: Report) -> Text:
+    """Return a map for one device, a table for several."""
+    if report.several_kernels:
+        return Text("\n").join(_text_files.render(report))
+    cases = {(result.device, repr(result.params)) for result in report.results}
+    if len(cases) > 1:
+        return Text("\n").join(_text_table.render(report))
+    several = len(report.results) > 1
+    maps = [Text("\n").join(_map(result, several)) for result in report.results]
+    tail = Text("\n").join(_text_ladder.render(report.results[0]))
+    return Text("\n\n").join([*maps, tail] if tail.plain else maps)
+
+
+def _map(result: Result, several: bool) -> Iterable[Text]:
+    name = f"{PurePath(result.file).name}::{result.kernel}"
+    if several and result.lowered is not None:
+        name += f" ({result.lowered.function})"
+    toolchain = f"{result.toolchain} {result.toolchain_version}"
+    parts = (name, f"{result.device} {result.target}", toolchain, str(result.evidence))
+    title = Text(spaced(parts, 2))
+    title.stylize("bold", 0, len(name))
+    yield title
+    yield _headline(result)
+    if result.lowered is None:
+        return
+    yield Text()
+    for use, check in zip(result.uses, result.memories, strict=True):
+        show = _text_ascend.memory if result.on_ascend else _memory
+        yield from show(result, use, check)
+    yield from _registers(result)
+    if result.on_ascend:
+        yield from _text_ascend.launch(result)
+        yield from _text_ascend.stages(result)
+    else:
+        yield _launch(result)
+        yield from _residency(result.residency)
+        yield _stages(result)
+    for note in (*result.lowered.notes, *([result.packing_note] if result.packing_note else [])):
+        yield from _labelled("note", note, STYLE[Status.UNKNOWN])
+
+
+def _headline(result: Result) -> Text:
+    word = (WORD[result.status], STYLE[result.status])
+    main = result.main
+    if result.status is Status.FITS and main is not None and main.margin is not None:
+        return Text.assemble(
+            word,
+            f"   {main.name} {number(main.value)} B   limit {number(main.limit)} B   "
+            f"{main.margin:,} B spare",
+        )
+    text = Text(folded(f"{word[0]}   {result.reason or ''}".rstrip(), 4))
+    text.stylize(word[1], 0, len(word[0]))
+    return text
+
+
+# ---- memories --------------------------------------------------------------------------------
+
+
+def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
+    if use.memory is Memory.TENSOR and use.columns is not None:
+        yield bar("tensor", use.columns, 512 if check.limit else 0, "columns")
+    else:
+        yield bar(use.memory, check.value, check.limit, "B")
+    lowered = result.lowered
+    buffers = [
+        b for b in (lowered.buffers if lowered else ()) if b.memory is use.memory and not b.static
+    ]
+    if buffers:
+        header = ("bytes", "buffer", "shape", "dtype", "copies", "offset", "why")
+        rows = [_row(result, buffer) for buffer in buffers]
+        yield from columns([header, *rows], right=(0, 5), header_style="dim")
+    if use.memory is Memory.TENSOR:
+        return
+    gaps = [row for row in result.rows if row.kind == "gap" and not row.static]
+    for gap in gaps:
+        yield Text(f"  {gap.bytes:>9,}  gap at {gap.offset:,}: {gap.why}")
+    yield from _static(result, use)
+    if use.total_bytes is not None:
+        yield Text(
+            f"  {use.total_bytes:>9,}  launch total = {use.dynamic_bytes:,} dynamic + "
+            f"{use.static_bytes:,} static   ({use.evidence})"
+        )
+    if len([b for b in buffers if b.copies != 0]) > 2 and use.dynamic_bytes:
+        yield Text()
+        for line in draw(buffers, use.dynamic_bytes):
+            yield Text(line)
+        yield Text()
+
+
+def _row(result: Result, buffer: Buffer) -> tuple[str, ...]:
+    why = buffer.detail or buffer.why or ""
+    if buffer.line:
+        why += f"  :{buffer.line}"
+    account = next(
+        (r for r in result.rows if r.name == buffer.name and r.offset == buffer.offset), None
+    )
+    if account is not None and account.own_bytes < account.bytes:
+        reused = ", ".join(account.shares_with[:2]) + (", ..." if account.shares_with[2:] else "")
+        why += f"\nreuses {reused}"
+    return (
+        number(buffer.bytes),
+        buffer.name,
+        shape(buffer.shape),
+        buffer.dtype,
+        "?" if buffer.copies is None else f"x{buffer.copies}",
+        "-" if buffer.offset is None else f"{buffer.offset:,}",
+        why,
+    )
+
+
+def _static(result: Result, use: MemoryUse) -> Iterable[Text]:
+    lowered = result.lowered
+    items = [b for b in (lowered.buffers if lowered else ()) if b.static]
+    if not items or lowered is None:
+        return
+    rounded = ""
+    if use.static_bytes != use.static_raw_bytes:
+        rounded = (
+            f": {use.static_raw_bytes:,} B rounded up to {lowered.dynamic_align_bytes:,}, "
+            "the dynamic array's alignment"
+        )
+    yield Text(f"  {use.static_bytes:>9,}  static{rounded}")
+    names = ", ".join(f"{b.name} {number(b.bytes)} B ({b.why})" for b in items)
+    for line in textwrap.wrap(names, 66):
+        yield Text(f"{'':<13}{line}")
+
+
+# ---- registers, launch, stages ---------------------------------------------------------------
+
+
+def _registers(result: Result) -> Iterable[Text]:
+    lowered = result.lowered
+    assert lowered is not None
+    label = "regs"
+    for buffer in lowered.buffers:
+        if buffer.memory is not Memory.REGISTERS or buffer.origin != "source":
+            continue
+        each = buffer.bytes_per_thread
+        size = "" if each is None else f"   {each:,} B per thread"
+        line = f"  :{buffer.line}" if buffer.line else ""
+        yield Text(
+            f"{label:<7} {buffer.name} {shape(buffer.shape)} {buffer.dtype} "
+            f"({buffer.scope}){size}{line}"
+        )
+        label = ""
+    if result.on_ascend:
+        return
+    if lowered.built == "not-tried":
+        what = "registers per thread unknown: not assembled (--assemble)"
+        if result.toolchain == "source":
+            what = "registers per thread unknown: the source does not say"
+    elif lowered.built == "assembled":
+        spills = f"spills {lowered.spill_bytes:,} B" if lowered.spill_bytes else "no spills"
+        matrix = ""
+        if lowered.matrix_instructions is not None:
+            kinds = f" ({', '.join(lowered.matrix_kinds)})" if lowered.matrix_kinds else ""
+            matrix = f"   {lowered.matrix_instructions:,} matrix instructions{kinds}"
+        what = f"{lowered.registers_per_thread} per thread at launch, {spills}{matrix}"
+    else:
+        what = f"cannot assemble: {lowered.built_reason}"
+    yield from _labelled(label, what)
+    roles = ", ".join(
+        f"{role.name} {role.threads:,} threads" + (f" x {role.registers}" if role.registers else "")
+        for role in lowered.roles
+    )
+    if roles:
+        limited = any(role.registers for role in lowered.roles)
+        yield from _labelled("roles", roles + (" (registers by setmaxnreg)" if limited else ""))
+
+
+def _launch(result: Result) -> Text:
+    lowered = result.lowered
+    assert lowered is not None
+    launch = lowered.launch
+    threads = next(c for c in result.limits if c.name == "threads")
+    written = ""
+    if launch.threads_declared not in (None, launch.threads):
+        written = f" ({launch.threads_declared:,} written)"
+    grid = " x ".join(number(g) for g in launch.grid)
+    bad = [c for c in result.limits if c.status is not Status.FITS and c.name != "threads"]
+    grid_word = "ok" if not any(c.name.startswith("grid") for c in bad) else ""
+    cluster = "no cluster"
+    if launch.cluster is not None:
+        cluster = "cluster " + " x ".join(str(c) for c in launch.cluster)
+    most = f"{'launch':<7} {number(threads.value)} of {number(threads.limit)} threads{written}"
+    text = Text(spaced((most, f"grid {grid} {grid_word}".rstrip(), cluster), 8))
+    for check in result.limits:
+        # the headline gives the reason of a verdict other than a plain fit
+        if check.reason and (result.status is Status.FITS or check.reason != result.reason):
+            style = "" if check.status is Status.FITS else STYLE[check.status]
+            text.append("\n" + folded(f"{'':<8}{check.reason}", 10), style=style)
+    return text
+
+
+def _residency(found: Residency | None) -> Iterable[Text]:
+    if found is not None and found.blocks:
+        yield Text(f"{'blocks':<7} {blocks(found)}")
+
+
+def _stages(result: Result) -> Text:
+    stages = result.stages
+    if stages.largest is None:
+        return Text(folded(f"{'stages':<7} largest count: none to give, {stages.reason}", 8))
+    how = "both estimated" if result.toolchain == "source" else "both compiled"
+    return Text(
+        f"{'stages':<7} {stages.parameter} up to {stages.largest}: "
+        f"{number(stages.largest_bytes)} B; {stages.largest + 1} needs "
+        f"{number(stages.next_bytes)} B ({how})"
+    )
+
+
+def _labelled(label: str, text: str, style: str = "") -> Iterable[Text]:
+    for line in textwrap.wrap(text, 71):
+        yield Text(f"{label:<7} {line}", style=style)
+        label = ""

@@ -1,0 +1,1 @@
+"""A kernel's needs held against a device's limits."""

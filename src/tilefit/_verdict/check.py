@@ -1,0 +1,108 @@
+"""One limit held against one value, and what is asked beyond bare fitting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tilefit._kernel.kernel import Buffer, Dim, Kernel
+from tilefit._kernel.memory import STAGING, Memory
+
+
+class Status(StrEnum):
+    """What can be said, worst first."""
+
+    DOES_NOT_FIT = "does-not-fit"
+    CANNOT_LOWER = "cannot-lower"
+    UNKNOWN = "unknown"
+    FITS = "fits"
+
+
+def worst(statuses: Iterable[Status]) -> Status:
+    """Return the worst of several; ``fits`` for none."""
+    order = list(Status)
+    return min(statuses, key=order.index, default=Status.FITS)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the user asks beyond bare fitting.
+
+    Attributes:
+        headroom_bytes: Shared memory, or UB, that has to stay free.
+    """
+
+    headroom_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One limit held against one value.
+
+    Attributes:
+        name: ``shared``, ``tensor``, ``threads``, ``grid.x``, ``cluster`` ...
+        value: What the kernel needs; text if it is symbolic, None if unknown.
+        limit: What the device allows.
+        status: The outcome.
+        reason: One line, for every outcome but a plain ``fits``.
+        limit_reason: Why that limit and not the memory's plain one, or when it would be less.
+        silent: Whether the compiler accepted more than the chip has.
+    """
+
+    name: str
+    value: Dim | None
+    limit: int | None
+    status: Status
+    reason: str | None = None
+    limit_reason: str | None = None
+    silent: bool = False
+
+    @property
+    def margin(self) -> int | None:
+        """What is left; negative if it does not fit, None if unknown."""
+        if isinstance(self.value, int) and self.limit is not None:
+            return self.limit - self.value
+        return None
+
+
+def fullest(checks: Iterable[Check]) -> Check | None:
+    """Return the check of the memory that tiles are staged in; on Ascend the fullest one.
+
+    Of several device functions' it is the one with the most bytes.
+    """
+    known = [c for c in checks if isinstance(c.value, int)]
+    staged = [c for c in known if c.name in STAGING]
+    if staged:
+        return max(staged, key=_value)
+    tiles = [c for c in known if c.name != Memory.TENSOR]
+    return max(tiles, key=lambda c: _value(c) / (c.limit or 1), default=None)
+
+
+def _value(check: Check) -> int:
+    return check.value if isinstance(check.value, int) else 0
+
+
+def why_open(kernel: Kernel, memory: Memory, buffers: Iterable[Buffer]) -> str | None:
+    """Say why the bytes of a memory are not known; None if the kernel does not say.
+
+    Args:
+        kernel: The kernel.
+        memory: The memory.
+        buffers: Those that are in it, or may be.
+    """
+    needs = [f"{b.name}: {b.needs}" for b in buffers if b.bytes is None and b.needs]
+    reason = next(iter((*kernel.unread, *needs)), None)
+    return None if reason is None else f"{memory} bytes are not known: {reason}"
+
+
+def no_blocks(axis: str, blocks: int, limit: int | None) -> Check:
+    """Return the check of a grid that has no blocks in one axis."""
+    return Check(
+        name=f"grid.{axis}",
+        value=blocks,
+        limit=limit,
+        status=Status.UNKNOWN,
+        reason=f"the grid has no blocks in {axis} at these sizes: nothing would run; "
+        "set the problem sizes and tiles with --set",
+    )

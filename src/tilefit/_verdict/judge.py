@@ -1,0 +1,271 @@
+"""The verdict: per memory and per launch limit, then for the kernel the worst of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tilefit._devices.names import Device
+from tilefit._kernel.kernel import Dim, Kernel
+from tilefit._kernel.memory import STAGING, Memory
+from tilefit._kernel.units import round_up
+from tilefit._placement.place import ASCEND_OWNERS, MemoryUse, on_ascend
+from tilefit._verdict.ascend import arena_check, ascend_checks
+from tilefit._verdict.check import Check, Policy, Status, fullest, no_blocks, why_open, worst
+
+__all__ = ["Check", "Policy", "Status", "Verdict", "fullest", "judge", "worst"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The outcome for one kernel on one device.
+
+    Attributes:
+        status: The worst of all checks.
+        reason: Why, in one line; None if it simply fits.
+        memories: One check per memory, in the order of the plan.
+        limits: One check per launch limit.
+    """
+
+    status: Status
+    reason: str | None
+    memories: tuple[Check, ...]
+    limits: tuple[Check, ...]
+
+    @property
+    def silent_overflow(self) -> bool:
+        """Whether the compiler accepted more bytes of a memory than the chip has."""
+        return any(check.silent for check in self.memories)
+
+
+def judge(
+    kernel: Kernel, uses: Sequence[MemoryUse], device: Device, policy: Policy | None = None
+) -> Verdict:
+    """Hold a placed kernel against a device."""
+    policy = policy or Policy()
+    memories = tuple(_memory(kernel, use, device, policy) for use in uses)
+    limits = tuple(_launch(kernel, device, policy))
+    vanished = _vanished(kernel)
+    checks = [*memories, *limits]
+    if vanished:
+        # the bytes are those of a kernel without its buffers: they prove nothing that fits
+        memories = tuple(
+            replace(c, status=Status.UNKNOWN, reason=vanished) if c.status is Status.FITS else c
+            for c in memories
+        )
+        checks = [*memories, *limits]
+    status = worst(c.status for c in checks)
+    reason = next((c.reason for c in checks if c.status is status and c.reason), None)
+    return Verdict(status=status, reason=reason, memories=memories, limits=limits)
+
+
+def _launch(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
+    if device.vendor == "ascend" or on_ascend(kernel):
+        yield from ascend_checks(kernel, device, policy)
+        return
+    yield _threads(kernel, device)
+    yield from _grid(kernel, device)
+    yield from _cluster(kernel, device)
+    yield from _registers(kernel, device)
+    yield from _static(kernel, device)
+
+
+def _memory(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) -> Check:
+    if not device.has(use.memory):
+        return Check(
+            name=use.memory,
+            value=use.total_bytes,
+            limit=0,
+            status=Status.DOES_NOT_FIT,
+            reason=f"{device.name} has no {use.memory} memory",
+        )
+    if device.vendor == "ascend":
+        return arena_check(kernel, use, device, policy)
+    limit = device.pool(use.memory).per_block_bytes
+    limit -= policy.headroom_bytes if use.memory in STAGING else 0
+    if use.total_bytes is None:
+        mine = [b for b in kernel.buffers if b.memory in (use.memory, Memory.UNDECIDED)]
+        reason = why_open(kernel, use.memory, mine)
+        reason = reason or f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
+        return Check(name=use.memory, value=None, limit=limit, status=Status.UNKNOWN, reason=reason)
+    if use.total_bytes <= limit:
+        return Check(name=use.memory, value=use.total_bytes, limit=limit, status=Status.FITS)
+    over = use.total_bytes - limit
+    return Check(
+        name=use.memory,
+        value=use.total_bytes,
+        limit=limit,
+        status=Status.DOES_NOT_FIT,
+        reason=f"{use.memory} {use.total_bytes:,} B, limit {limit:,} B: over by {over:,} B",
+    )
+
+
+def _threads(kernel: Kernel, device: Device) -> Check:
+    check = _at_most("threads", kernel.launch.threads, device.max_threads_per_block)
+    declared = kernel.launch.threads_declared
+    if check.status is Status.DOES_NOT_FIT and declared and declared != kernel.launch.threads:
+        added = (
+            f" ({declared:,} written; the compiler added {kernel.launch.threads - declared:,})"
+            if kernel.launch.threads
+            else ""
+        )
+        return Check(
+            name=check.name,
+            value=check.value,
+            limit=check.limit,
+            status=check.status,
+            reason=f"{check.reason}{added}",
+        )
+    return check
+
+
+def _grid(kernel: Kernel, device: Device) -> Iterable[Check]:
+    limits = device.max_grid or (None, None, None)
+    for axis, blocks, limit in zip("xyz", kernel.launch.grid, limits, strict=True):
+        if isinstance(blocks, int) and blocks <= 0:
+            yield no_blocks(axis, blocks, limit)
+        else:
+            yield _at_most(f"grid.{axis}", blocks, limit)
+
+
+def _cluster(kernel: Kernel, device: Device) -> Iterable[Check]:
+    cluster = kernel.launch.cluster
+    if cluster is None or all(d == 1 for d in cluster):
+        return
+    blocks = 1
+    for extent in cluster:
+        blocks *= extent
+    if device.cluster_max is None and device.cluster_portable_max is None:
+        yield Check(
+            name="cluster",
+            value=blocks,
+            limit=1,
+            status=Status.DOES_NOT_FIT,
+            reason=f"cluster of {blocks} blocks: {device.name} ({device.arch}) has no clusters",
+        )
+        return
+    portable = device.cluster_portable_max
+    most = device.cluster_max if device.cluster_max is not None else portable
+    assert most is not None
+    if blocks > most and device.cluster_max is None:
+        reason = f"cluster of {blocks} blocks: above the portable {most}; no larger size is known"
+        yield Check(name="cluster", value=blocks, limit=most, status=Status.UNKNOWN, reason=reason)
+    elif portable is not None and portable < blocks <= most:
+        yield Check(
+            name="cluster",
+            value=blocks,
+            limit=most,
+            status=Status.FITS,
+            reason=f"above the portable {portable}: needs the non-portable attribute at launch",
+        )
+    else:
+        yield _at_most("cluster", blocks, most)
+    for axis, extent, grid in zip("xyz", cluster, kernel.launch.grid, strict=False):
+        if isinstance(grid, int) and grid % extent:
+            yield Check(
+                name=f"cluster.{axis}",
+                value=grid,
+                limit=extent,
+                status=Status.DOES_NOT_FIT,
+                reason=f"grid.{axis} {grid:,} is no multiple of the cluster's {extent}",
+            )
+
+
+def _static(kernel: Kernel, device: Device) -> Iterable[Check]:
+    """Check the static part alone: only a dynamic one can opt in to more than the default.
+
+    ptxas 13.0 refuses a larger static part below sm_90 and accepts it from there on; whether
+    such a kernel launches was not tried by anyone we know of, so it is unknown.
+    """
+    if device.vendor != "nvidia" or not device.has(kernel.staging):
+        return
+    default = device.pool(kernel.staging).default_per_block_bytes
+    static = kernel.static_bytes
+    if default is None or static <= default:
+        return
+    target = kernel.target.removeprefix("sm_").rstrip("af")
+    accepted = target.isdigit() and int(target) >= 90
+    over = f"static {static:,} B, more than {default:,} B"
+    yield Check(
+        name="static",
+        value=static,
+        limit=default,
+        status=Status.UNKNOWN if accepted else Status.DOES_NOT_FIT,
+        reason=f"{over}: it assembles, but nobody tried whether it launches; make it dynamic"
+        if accepted
+        else f"{over}: ptxas refuses that for {kernel.target}; make it dynamic",
+    )
+
+
+def _registers(kernel: Kernel, device: Device) -> Iterable[Check]:
+    """Check the registers of an assembled kernel: those of a block, and those of its roles."""
+    threads, each = kernel.launch.threads, kernel.registers_per_thread
+    if threads is None or each is None or device.warp_size is None:
+        return
+    granule = device.register_granule or 1
+    warps = -(-threads // device.warp_size)
+    needed = warps * round_up(each * device.warp_size, granule)
+    yield _at_most("registers", needed, device.registers_per_block)
+    wanted = sum(role.threads * (role.registers or 0) for role in kernel.roles)
+    pool = each * threads
+    if wanted > pool:
+        yield Check(
+            name="roles",
+            value=wanted,
+            limit=pool,
+            status=Status.DOES_NOT_FIT,
+            reason=f"the roles ask for {wanted:,} registers of {pool:,} at launch: "
+            "setmaxnreg would wait for ever",
+        )
+
+
+def _at_most(name: str, value: Dim | None, limit: int | None) -> Check:
+    if limit is None:
+        return Check(
+            name=name,
+            value=value,
+            limit=None,
+            status=Status.UNKNOWN,
+            reason=f"no {name} limit is known for this device",
+        )
+    if not isinstance(value, int):
+        written = value not in (None, "?")
+        return Check(
+            name=name,
+            value=value,
+            limit=limit,
+            status=Status.UNKNOWN,
+            reason=f"{name} is {value}: give the sizes in it with --set NAME=VALUE"
+            if written
+            else f"{name} is not known",
+        )
+    if value <= limit:
+        return Check(name=name, value=value, limit=limit, status=Status.FITS)
+    return Check(
+        name=name,
+        value=value,
+        limit=limit,
+        status=Status.DOES_NOT_FIT,
+        reason=f"{name} {value:,}, limit {limit:,}: over by {value - limit:,}",
+    )
+
+
+def _vanished(kernel: Kernel) -> str | None:
+    """Name the loop without iterations whose buffers lowering removed.
+
+    An empty loop alone proves nothing: a loop over the rest of an even division is empty too.
+    """
+    removed = {
+        buffer.name
+        for buffer in kernel.buffers
+        if buffer.copies == 0 or (buffer.memory in ASCEND_OWNERS and buffer.bytes == 0)
+    }
+    for loop in kernel.loops:
+        gone = [name for name in loop.buffers if name in removed]
+        if isinstance(loop.extent, int) and loop.extent <= 0 and gone:
+            verb = "vanishes" if len(gone) == 1 else "vanish"
+            return (
+                f"the loop over {loop.variable} has no iterations at these sizes, so "
+                f"{', '.join(gone)} {verb}; give sizes that run it with --set"
+            )
+    return None

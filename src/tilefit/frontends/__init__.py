@@ -1,1 +1,0 @@
-"""Frontends: each turns a source of one toolchain into Kernel values."""

@@ -1,1 +1,0 @@
-"""Text, JSON and CSV from finished values: nothing is computed here."""
