@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.toolchain import Toolchain
 
 COMPILED_NOTHING = "ran to its end and compiled nothing"
 
@@ -127,8 +128,14 @@ class Run(Source, Protocol):
 
 
 class Frontend(Protocol):
-    """One toolchain."""
+    """One toolchain.
 
+    Attributes:
+        toolchain: What it can do.
+        name: The name of it.
+    """
+
+    toolchain: Toolchain
     name: str
 
     def version(self) -> str:

@@ -26,16 +26,29 @@ from tilefit._frontends.source.values import (
 )
 from tilefit._kernel.kernel import Kernel, Listing
 from tilefit._kernel.naming import MAX_SOURCE_BYTES
+from tilefit._kernel.toolchain import Edits, Toolchain
 
 # TileLang lowers for Ascend 950, whose target is "ascend"; a file of the common dialect can run
 # on the older chips ("ascend-910b" ...) through the adapter only
 _ADAPTER_ONLY = "ascend-"
 
 
+SOURCE = Toolchain(
+    name="source",
+    title="the source alone",
+    compiles=False,
+    targets="tilelang",
+    vendors=("nvidia", "amd", "ascend"),
+    needs_target=False,
+    edits={"ascend": Edits(all_stages=True)},
+)
+
+
 class SourceFrontend:
     """Reads files of TileLang's dialects without TileLang."""
 
-    name = "source"
+    toolchain = SOURCE
+    name = SOURCE.name
 
     def version(self) -> str:
         """Return an empty text: there is no toolchain behind it."""

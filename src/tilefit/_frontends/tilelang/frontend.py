@@ -22,6 +22,8 @@ from tilefit._frontends.tilelang.find import kernel_style, kernels_among, listin
 from tilefit._frontends.tilelang.lower import lower_built, tvm_target
 from tilefit._frontends.user_code import load_module, one_line
 from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.memory import Memory
+from tilefit._kernel.toolchain import Edits, Toolchain
 
 if TYPE_CHECKING:
     from tilefit._frontends.tilelang.main.run import TileLangRun
@@ -31,10 +33,29 @@ if TYPE_CHECKING:
 __all__ = ["TileLangFrontend", "TileLangSource", "tvm_target"]
 
 
+_MERGE = Edits(pass_configs=(("tl.enable_aggressive_shared_memory_merge", True),))
+_ASCEND = (Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
+
+TILELANG = Toolchain(
+    name="tilelang",
+    title="TileLang",
+    targets="tilelang",
+    vendors=("nvidia", "amd", "ascend"),
+    marks=("tilelang",),
+    packers={
+        **dict.fromkeys((Memory.SHARED, Memory.LDS), "tilelang"),
+        **dict.fromkeys(_ASCEND, "tilelang-ascend"),
+    },
+    # on Ascend there is nothing to merge, and a loop in a loop has stages of its own
+    edits={"nvidia": _MERGE, "amd": _MERGE, "ascend": Edits(all_stages=True)},
+)
+
+
 class TileLangFrontend:
     """TileLang 0.1.15 and its neighbours."""
 
-    name = "tilelang"
+    toolchain = TILELANG
+    name = TILELANG.name
 
     def version(self) -> str:
         """Import TileLang and return its version.
