@@ -111,7 +111,7 @@ def collect() -> list[Figure]:
 def _figures(
     kernel: Kernel, estimate: Kernel, truth: dict[str, int], chip: Device
 ) -> Iterable[Figure]:
-    arenas = {str(a.memory): a for a in kernel.arenas}
+    arenas = {str(a.memory): a for a in kernel.memories}
     for memory in MEMORIES:
         if not truth.get(memory):
             continue
@@ -145,7 +145,7 @@ def _one_copy(buffer: Buffer) -> int:
 
 
 def _total(kernel: Kernel, memory: str) -> int | None:
-    return next((a.total_bytes for a in kernel.arenas if a.memory == memory), 0)
+    return next((a.total_bytes for a in kernel.memories if a.memory == memory), 0)
 
 
 def _packed(differs: str | None) -> bool | None:

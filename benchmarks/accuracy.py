@@ -21,13 +21,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.values import packing_differs
 from tilefit._assembler.nvcc import assemble
 from tilefit._devices.names import device
 from tilefit._errors import TilefitError
 from tilefit._kernel.dtype import parse_dtype
 from tilefit._kernel.kernel import Buffer, Kernel
 from tilefit._kernel.memory import Memory
-from tilefit._placement.account import account, packing_differs
+from tilefit._placement.account import account
 from tilefit._placement.place import place
 from tilefit._verdict.judge import Status, judge
 
@@ -294,7 +295,7 @@ def _formula_row(target: str, found: list[Case]) -> str:
 def _plan_row(target: str, found: list[Case]) -> str:
     limit, chip = _limit(target), device(TARGETS[target])
     built = [c for c in found if c.assembled_static_bytes is not None]
-    dynamic = sum(c.kernel.dynamic_bytes == c.host_dynamic_bytes for c in found)
+    dynamic = sum(c.kernel.staged.dynamic_bytes == c.host_dynamic_bytes for c in found)
     static = sum(place(c.kernel)[0].static_bytes == c.assembled_static_bytes for c in built)
     packed = [c for c in found if _dynamic_buffers(c.kernel) >= 2]
     agree = sum(packing_differs(c.kernel) is None for c in packed)

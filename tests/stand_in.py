@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tilefit._frontends.protocol import Ran
+from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Listing
 from tilefit._reading.opener import Opener
 
@@ -16,7 +18,7 @@ from tilefit._reading.opener import Opener
 class StandIn:
     """A file whose main compiles what it offers; its readers add `load` and `read`."""
 
-    toolchain, version = "by hand", "0"
+    toolchain, version = replace(TILELANG, name="by hand"), "0"
     files: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:

@@ -33,7 +33,7 @@ def on_chip(kernel: Kernel) -> list[Buffer]:
 
 
 def totals(kernel: Kernel) -> dict[str, int | None]:
-    return {str(arena.memory): arena.total_bytes for arena in kernel.arenas}
+    return {str(arena.memory): arena.total_bytes for arena in kernel.memories}
 
 
 def test_the_corpus_holds_thirty_kernels_and_names_each() -> None:
@@ -86,8 +86,7 @@ def test_totals_are_the_highest_end_in_the_generated_source(case: Case) -> None:
         for memory, total in totals(kernel).items():
             assert total is not None
             assert 0 <= total - ends[memory] < 32, memory
-        assert kernel.dynamic_bytes == lowered.ub_bytes[kernel.function]
-        assert kernel.dynamic_bytes == totals(kernel).get("ub", 0)
+        assert totals(kernel).get("ub", 0) == lowered.ub_bytes[kernel.function]
 
 
 @every
@@ -208,7 +207,7 @@ def test_a_layout_without_code_says_so() -> None:
     (kernel,) = lowered("mixed", "dequantised", "int8")
     assert kernel.built == "cannot-assemble"
     assert "int8x4" in str(kernel.built_reason)
-    assert kernel.dynamic_align_bytes is None
+    assert {use.align_bytes for use in kernel.memories} == {None}
 
 
 def test_hidden_bytes_are_rows_of_the_compiler() -> None:

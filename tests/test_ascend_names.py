@@ -8,11 +8,11 @@ import pytest
 
 from tests.ascend_corpus import MEMORIES, cases
 from tests.lowering import KERNELS, lower, source
+from tests.values import packing_differs
 from tilefit._devices.names import device
 from tilefit._frontends.tilelang.ascend import why as _ascend_why
 from tilefit._kernel.kernel import Buffer, Kernel
 from tilefit._kernel.reasons import REASONS
-from tilefit._placement.account import packing_differs
 from tilefit._placement.place import place
 from tilefit._verdict.judge import Status, Verdict, judge
 
@@ -32,7 +32,7 @@ def one(kernel: str, **params: Any) -> Kernel:
 
 
 def totals(kernel: Kernel) -> dict[str, int | None]:
-    return {str(arena.memory): arena.total_bytes for arena in kernel.arenas}
+    return {str(arena.memory): arena.total_bytes for arena in kernel.memories}
 
 
 def tiles(kernel: Kernel) -> list[Buffer]:

@@ -15,6 +15,7 @@ import pytest
 from tests.test_ascend_plan import L0A, L0B, L0C, L1, LISTING, UB, buffer, kernel
 from tilefit._devices.names import device
 from tilefit._frontends.source.frontend import SourceFrontend
+from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import Memory
 from tilefit._placement.ascend_packer import Tile, padded_shape, tile_bytes
@@ -162,7 +163,7 @@ def planned(**options: Any) -> list[Result]:
         return two(params)
 
     asked = Options(**options)
-    reader = Reader(read, LISTING, ("tilelang", "0.1.15"), asked)
+    reader = Reader(read, LISTING, TILELANG, "0.1.15", asked)
     return Planner(reader, LISTING, {}, "made.py::made", asked).on(device("ascend-950pr_957b"))
 
 

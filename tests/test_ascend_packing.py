@@ -245,7 +245,7 @@ KEPT_APART = {"two_loops", "two_products", "ub_two_loops", "ub_live_across"}
 @pytest.mark.parametrize("case", accepted(), ids=lambda case: case.id)
 def test_sizes_offsets_and_totals_are_the_compilers_to_the_byte(case: Case) -> None:
     for kernel in read(case).kernels:
-        notes = {arena.memory: arena_differs(kernel, arena) for arena in kernel.arenas}
+        notes = {arena.memory: arena_differs(kernel, arena) for arena in kernel.memories}
         notes = {memory: note for memory, note in notes.items() if note is not None}
         if case.kernel in KEPT_APART:
             assert all("it keeps tiles apart" in note for note in notes.values() if note)

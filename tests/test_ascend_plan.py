@@ -15,11 +15,23 @@ from typing import Any
 
 import pytest
 
+from tests.values import packing_differs
 from tilefit._devices.names import Device, device
 from tilefit._errors import RefusedError
-from tilefit._kernel.kernel import Arena, Buffer, Kernel, Launch, Listing, Loop, Parameter
+from tilefit._frontends.source.frontend import SOURCE
+from tilefit._frontends.tilelang.frontend import TILELANG
+from tilefit._kernel.kernel import (
+    Buffer,
+    Kernel,
+    Launch,
+    Listing,
+    Loop,
+    MemoryUse,
+    Parameter,
+    StageRule,
+)
 from tilefit._kernel.memory import Evidence, Memory, Owner
-from tilefit._placement.account import account, packing_differs
+from tilefit._placement.account import account
 from tilefit._placement.place import owned, place
 from tilefit._planning.outcome import judged
 from tilefit._planning.planner import Planner
@@ -52,8 +64,8 @@ def buffer(
     return Buffer(name=name, memory=memory, bytes=n_bytes, offset=offset, **{**values, **more})
 
 
-def arena(memory: Memory, total: int | None, evidence: Evidence = Evidence.COMPILED) -> Arena:
-    return Arena(memory=memory, owner=OWNER[memory], total_bytes=total, evidence=evidence)
+def use(memory: Memory, total: int | None, evidence: Evidence = Evidence.COMPILED) -> MemoryUse:
+    return MemoryUse(memory=memory, owner=OWNER[memory], dynamic_bytes=total, evidence=evidence)
 
 
 def kernel(*buffers: Buffer, totals: Mapping[Memory, int | None], **more: Any) -> Kernel:
@@ -66,10 +78,9 @@ def kernel(*buffers: Buffer, totals: Mapping[Memory, int | None], **more: Any) -
         "target": "ascend",
         "params": (),
         "launch": Launch(threads_declared=None, threads=None, grid=(1, 1, 1)),
-        "dynamic_bytes": totals.get(UB, 0),
-        "static_bytes": 0,
-        "dynamic_align_bytes": None,
-        "arenas": tuple(arena(m, t, evidence) for m, t in totals.items()),
+        "memories": tuple(use(m, t, evidence) for m, t in totals.items()),
+        "complete": None not in totals.values(),
+        "stage_rule": StageRule.CHOSEN,
         "cores": "vector" if set(totals) == {UB} else "mixed",
     }
     return Kernel(buffers=buffers, **{**values, **more})
@@ -101,27 +112,11 @@ def test_older_chips_have_one_kind_of_core() -> None:
     assert [u.owner for u in uses] == [Owner.CORE, Owner.CORE]
 
 
-def test_a_kernel_from_its_source_alone_has_the_sums_of_what_it_declares() -> None:
-    tiles = [buffer("a", UB, 100, None), buffer("b", UB, 60, None), buffer("c", L0C, 7, None)]
-    declared = [replace(t, evidence=Evidence.DECLARED) for t in tiles]
-    one = replace(kernel(*declared, totals={}), target="ascend-910b")
-    assert [(u.memory, u.total_bytes, u.evidence) for u in place(one)] == [
-        (UB, 100 + 60, Evidence.DECLARED),
-        (L0C, 7, Evidence.DECLARED),
-    ]
-
-
-def test_a_source_that_was_not_read_to_its_end_has_no_sums() -> None:
-    one = replace(kernel(buffer("a", UB, 100, None), totals={}), dynamic_bytes=None)
-    assert [u.total_bytes for u in place(one)] == [None]
-    assert verdict(one).status is Status.UNKNOWN
-
-
 # ---- every byte ------------------------------------------------------------------------
 
 
 def own(one: Kernel) -> dict[tuple[Memory, str], int]:
-    return {(r.memory, r.name): r.own_bytes for r in account(one) or ()}
+    return {(r.memory, r.name): r.own_bytes for r in account(one)}
 
 
 def test_rows_sum_to_the_total_of_each_memory() -> None:
@@ -139,7 +134,7 @@ def test_rows_sum_to_the_total_of_each_memory() -> None:
         (L0C, "c"): 6 * KIB,
         (L0C, "d"): 0,  # in the bytes of c, at another time
     }
-    rows = {r.name: r for r in account(one) or ()}
+    rows = {r.name: r for r in account(one)}
     assert rows["d"].shares_with == ("c",)
     assert (rows["rounding"].kind, rows["rounding"].why) == ("rounding", "arena-end")
 
@@ -168,7 +163,7 @@ def test_the_scratch_of_a_reduction_is_a_row_that_the_compiler_added() -> None:
         buffer("workspace", UB, 1024, 220160, origin="compiler", why="reduce-workspace"),
         totals={UB: 221184},
     )
-    (_, scratch) = account(one) or ()
+    (_, scratch) = account(one)
     assert (scratch.own_bytes, scratch.origin, scratch.why) == (
         1024,
         "compiler",
@@ -182,7 +177,7 @@ def test_a_hidden_slot_over_an_explicit_tile_counts_its_bytes_once() -> None:
         buffer("slots for a", L0A, 32 * KIB, 0, origin="compiler", why="l1-gemm-slots"),
         totals={L0A: 32 * KIB},
     )
-    rows = account(one) or ()
+    rows = account(one)
     assert sum(r.own_bytes for r in rows) == 32 * KIB
     assert {r.name: r.shares_with for r in rows} == {"slots for a": ("a0",), "a0": ("slots for a",)}
 
@@ -429,7 +424,7 @@ def test_no_stage_count_is_the_largest_and_the_versions_are_said() -> None:
 
 def test_on_ascend_every_loops_stages_are_edited_and_nothing_is_merged() -> None:
     own_params = {"block_K": 64, "num_stages": 2, "outer_stages": 3, "M": 4096}
-    found = edits(own_params, ascend=True)
+    found = edits(own_params, TILELANG, "ascend")
     assert [(e.cost, e.params) for e in found if len(e.params) == 1] == [
         (2, (("num_stages", 1),)),
         (2, (("outer_stages", 2),)),
@@ -449,7 +444,7 @@ def test_a_tile_of_ub_is_cut_to_what_the_limit_leaves() -> None:
     one = kernel(*tiles, totals={UB: 3 * 24576 * 4}, conditions=SIMT)
     assert cuts_of((one,), verdict, {"tile": 24576, "n": 24576}) == {"tile": 18432}
     assert 216 * KIB == 3 * 18432 * 4
-    found = edits({"tile": 24576}, ascend=True, cuts={"tile": 18432})
+    found = edits({"tile": 24576}, TILELANG, "ascend", cuts={"tile": 18432})
     assert [(e.cost, e.params) for e in found] == [(3, (("tile", 18432),)), (4, (("tile", 12288),))]
     fits = kernel(*tiles, totals={UB: 100}, conditions=SIMT)
     assert cuts_of((fits,), verdict, {"tile": 24576}) == {}
@@ -468,7 +463,7 @@ def test_a_cut_that_makes_room_for_more_versions_is_cut_again() -> None:
     cuts = cuts_of(read({"tile": 63488}, {}), verdict, {"tile": 63488})
     assert cuts == {"tile": 63488 - 256}
     found = tried_edits(
-        {"tile": 63488}, params={}, read=read, judge=verdict, ascend=True, cuts=cuts
+        {"tile": 63488}, TILELANG, "ascend", params={}, read=read, judge=verdict, cuts=cuts
     )
     sizes = [(t.edit.params[0][1], t.outcome.status) for t in found]
     assert sizes[:2] == [(63232, Status.DOES_NOT_FIT), (62976, Status.FITS)]
@@ -506,15 +501,18 @@ def planned(*names: str, **options: Any) -> Report:
         if params.get("tile", 512) < 0:
             raise RefusedError("never")
         sources = [replace(b, evidence=Evidence.DECLARED, offset=None) for b in silent({}).buffers]
-        return (replace(silent({}), buffers=tuple(sources), arenas=(), target=target),)
+        sums = {m: sum(b.bytes or 0 for b in sources if b.memory is m) for m in (UB, L1, L0A)}
+        uses = tuple(use(m, n_bytes, Evidence.DECLARED) for m, n_bytes in sums.items())
+        read = replace(silent({}), buffers=tuple(sources), memories=uses, target=target)
+        return (replace(read, stage_rule=StageRule.UNKNOWN),)
 
     results: list[Result] = []
     for name in names:
         on = device(name)
         estimate = on.target("tilelang") is None
-        toolchain = ("source", "") if estimate else ("tilelang", "0.1.15")
+        toolchain, version = (SOURCE, "") if estimate else (TILELANG, "0.1.15")
         asked = Options(**options)
-        reader = Reader(read, LISTING, toolchain, asked, estimate=estimate)
+        reader = Reader(read, LISTING, toolchain, version, asked, estimate=estimate)
         results += Planner(reader, LISTING, {}, "made.py::made", asked).on(on)
     return Report(tuple(results))
 

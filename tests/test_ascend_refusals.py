@@ -179,7 +179,7 @@ class TestByTheCompiler:
         assert (result.main.name, result.main.value) == ("l1", 6 * one) if result.main else False
         (tried, *_) = [t for t in result.tried if t.outcome.status is Status.FITS]
         assert tried.edit.params == (("inner_stages", 1),)
-        by_memory = {a.memory: a.total_bytes for a in tried.outcome.kernels[0].arenas}
+        by_memory = {a.memory: a.total_bytes for a in tried.outcome.kernels[0].memories}
         assert by_memory[L1] == 4 * one
 
     @pytest.mark.parametrize("case", overflowing(), ids=lambda case: case.kernel)
@@ -193,7 +193,7 @@ class TestByTheCompiler:
         for tried in fitting:
             for one in tried.outcome.kernels:
                 limits = {**CUBE, "ub": UB_SIMT if one.conditions else UB_SIMD}
-                assert all((a.total_bytes or 0) <= limits[a.memory] for a in one.arenas)
+                assert all((a.total_bytes or 0) <= limits[a.memory] for a in one.memories)
 
     @pytest.mark.parametrize("case", accepted(), ids=lambda case: case.id)
     def test_what_the_chip_lacks_is_found_and_nothing_else(self, case: Case) -> None:
@@ -215,8 +215,8 @@ class TestByTheCompiler:
     @pytest.mark.parametrize("case", accepted(), ids=lambda case: case.id)
     def test_rows_sum_to_what_each_memory_takes(self, case: Case) -> None:
         for one in read(case).kernels:
-            rows = account(one) or ()
-            for arena in one.arenas:
+            rows = account(one)
+            for arena in one.memories:
                 mine = [row for row in rows if row.memory is arena.memory]
                 assert mine
                 assert sum(row.own_bytes for row in mine) == arena.total_bytes

@@ -9,11 +9,12 @@ import pytest
 
 from tests.lowering import KERNELS, lower, source
 from tests.test_reasons import OF_ASCEND
+from tests.values import packing_differs
 from tilefit._errors import RefusedError
 from tilefit._kernel.kernel import Buffer, Kernel
 from tilefit._kernel.memory import Memory
 from tilefit._kernel.reasons import REASONS
-from tilefit._placement.account import account, packing_differs
+from tilefit._placement.account import account
 from tilefit._placement.place import place
 
 CORPUS = KERNELS / "corpus"
@@ -123,7 +124,7 @@ def test_at_least_20_kernels_have_three_dynamic_buffers_and_real_reuse(target: s
         for kernel in lower(CORPUS / f"{module}.py", name, target):
             dynamic = [b for b in written(kernel) if not b.static and b.copies != 0]
             total = sum(b.bytes or 0 for b in dynamic)
-            if len(dynamic) >= 3 and total > (kernel.dynamic_bytes or 0):
+            if len(dynamic) >= 3 and total > (kernel.staged.dynamic_bytes or 0):
                 reusing.add((module, name))
     assert len(reusing) >= 20
 
@@ -151,12 +152,12 @@ def test_each_device_function_of_a_primfunc_has_a_launch_and_bytes_of_its_own() 
     assert (product.launch.threads_declared, product.launch.threads) == (128, 128 + 128)
     assert (weights.launch.threads_declared, weights.launch.threads) == (256, 256)
     # q, two copies of k, s (fp32); x (fp32), y
-    assert product.dynamic_bytes == 64 * 64 * 2 + 2 * 64 * 64 * 2 + 64 * 64 * 4
-    assert weights.dynamic_bytes == 64 * 128 * 4 + 64 * 128 * 2
+    assert product.staged.dynamic_bytes == 64 * 64 * 2 + 2 * 64 * 64 * 2 + 64 * 64 * 4
+    assert weights.staged.dynamic_bytes == 64 * 128 * 4 + 64 * 128 * 2
     assert [len(loops) for loops in (product.loops, weights.loops)] == [1, 0]
     steps = lower(CORPUS / "several.py", "three_steps", "sm_80")
     assert [k.launch.grid[0] for k in steps] == [64 // 8, 64 // 4, 64 // 16]
-    assert [k.dynamic_bytes for k in steps] == [8 * 256 * 4, 2 * 4 * 256 * 4, 16 * 256 * 4]
+    assert [k.staged.dynamic_bytes for k in steps] == [8 * 256 * 4, 2 * 4 * 256 * 4, 16 * 256 * 4]
 
 
 @pytest.mark.tilelang
@@ -180,9 +181,9 @@ def test_the_pass_configs_of_the_author_hold(target: str) -> None:
     # two copies of both operands; then r and c, which is written when r is dead
     (one_role,) = lower(path, "one_role", target)
     assert one_role.launch.threads == 128
-    assert one_role.dynamic_bytes == max(2 * operand + 2 * operand, tile)
+    assert one_role.staged.dynamic_bytes == max(2 * operand + 2 * operand, tile)
     (no_reuse,) = lower(path, "no_reuse", target)
-    assert no_reuse.dynamic_bytes == 2 * operand + 2 * operand + tile + tile
+    assert no_reuse.staged.dynamic_bytes == 2 * operand + 2 * operand + tile + tile
     # q and k, score and v, o: never more than two tiles of 64 x 64 at a time
     (aggressive,) = lower(path, "aggressive", target)
-    assert aggressive.dynamic_bytes == 2 * tile
+    assert aggressive.staged.dynamic_bytes == 2 * tile

@@ -254,7 +254,7 @@ def test_a_line_has_at_most_74_columns(buffers: list[Buffer], behind: int) -> No
 def test_every_byte_of_a_real_kernel_is_drawn_where_it_lies(recording: Recording) -> None:
     value = recorded(recording.path)
     shared = [b for b in value.buffers if b.memory is Memory.SHARED and not b.static and b.copies]
-    lines = draw(shared, value.dynamic_bytes or 0)
+    lines = draw(shared, value.staged.dynamic_bytes or 0)
     if not shared:
         assert lines == []
         return
@@ -262,7 +262,7 @@ def test_every_byte_of_a_real_kernel_is_drawn_where_it_lies(recording: Recording
     assert sorted(letters) == sorted(b.name for b in shared)
     for one in shared:
         assert one.live
-        total = value.dynamic_bytes or 0
+        total = value.staged.dynamic_bytes or 0
         middle = ((one.offset or 0) + (one.bytes or 0) // 2) * WIDTH // total
         drawn = [
             cells[middle - 12 : middle + 12]

@@ -98,7 +98,7 @@ def test_what_main_compiled_is_answered_whatever_it_does_next(
     ran = session.run(FACTS)
     assert [kernel.name for kernel in ran.kernels] == ["copy"]
     (found,) = session.read("copy", {}, "sm_90a")
-    assert found.dynamic_bytes == TILE_BYTES
+    assert found.staged.dynamic_bytes == TILE_BYTES
     if ended is None:
         assert ran.ended is None
     else:
@@ -167,7 +167,7 @@ def test_a_file_that_breaks_its_process_while_it_is_imported_is_read(
     session.path.write_text(f"{KERNEL.partition('if __name__')[0]}\n{body}\n", encoding="utf-8")
     assert [kernel.name for kernel in session.load()] == ["copy"]
     (found,) = session.read("copy", {"rows": 32}, "sm_90a")
-    assert found.dynamic_bytes == TILE_BYTES
+    assert found.staged.dynamic_bytes == TILE_BYTES
 
 
 @pytest.mark.parametrize("kind", ["Unheard", "KeyboardInterrupt", "GeneratorExit"])

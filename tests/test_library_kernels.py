@@ -84,7 +84,7 @@ def test_set_feeds_every_step(
     opened: Session, kernel: str, params: dict[str, Any], expected: int
 ) -> None:
     (found,) = opened.read(kernel, params, "sm_90a")
-    assert found.dynamic_bytes == expected
+    assert found.staged.dynamic_bytes == expected
 
 
 def test_threads_of_the_second_step_are_those_of_the_launch(opened: Session) -> None:
@@ -99,7 +99,10 @@ def test_a_shape_that_does_not_suit_the_factory_is_its_own_complaint(opened: Ses
 
 def test_one_prim_func_with_two_launches_is_two_kernels(opened: Session) -> None:
     narrow, wide = opened.read("two_launches", {}, "sm_90a")
-    assert (narrow.dynamic_bytes, wide.dynamic_bytes) == (64 * 64 * HALF, 64 * 256 * HALF)
+    assert (narrow.staged.dynamic_bytes, wide.staged.dynamic_bytes) == (
+        64 * 64 * HALF,
+        64 * 256 * HALF,
+    )
     assert (narrow.launch.grid, wide.launch.grid) == ((256 // 64, 1, 1), (1, 1, 1))
     assert (narrow.launch.threads, wide.launch.threads) == (128, 256)
     assert narrow.function != wide.function
@@ -149,7 +152,7 @@ def test_main_finds_the_makers_below_their_decorators(ran: tuple[Session, Ran]) 
         "build": 2 * 16 * 64 * HALF,
         "whole": 3 * 16 * 32 * HALF,
     }
-    sizes = {name: session.read(name, {}, "sm_90a")[0].dynamic_bytes for name in expected}
+    sizes = {name: session.read(name, {}, "sm_90a")[0].staged.dynamic_bytes for name in expected}
     assert sizes == expected
 
 
@@ -171,7 +174,7 @@ def test_what_main_compiled_is_built_again_with_other_arguments(
 ) -> None:
     session, _ = ran
     sizes = [
-        session.read(name, params, "sm_90a")[0].dynamic_bytes
+        session.read(name, params, "sm_90a")[0].staged.dynamic_bytes
         for name, params in (
             ("of_tile", {"copies": 5}),
             ("hidden", {"columns": 128}),

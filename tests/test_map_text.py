@@ -126,7 +126,7 @@ def test_where_our_packer_differs_is_a_note() -> None:
 
 def shared(*buffers: Any, dynamic_bytes: int, **more: Any) -> Result:
     value = kernel(*buffers, dynamic_bytes=dynamic_bytes, **more)
-    return replace(result(value), rows=account(value) or ())
+    return replace(result(value), rows=account(value))
 
 
 def test_a_row_says_whose_bytes_it_uses_again() -> None:

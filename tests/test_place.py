@@ -119,15 +119,15 @@ def dynamic(buffers: tuple[Buffer, ...]) -> list[Buffer]:
 def test_the_rows_of_a_recorded_kernel_add_up(recording: Recording) -> None:
     """None of them reuses memory, so the parts sum to the whole."""
     lowered = recorded(recording.path)
-    assert sum(b.bytes or 0 for b in dynamic(lowered.buffers)) == lowered.dynamic_bytes
+    assert sum(b.bytes or 0 for b in dynamic(lowered.buffers)) == lowered.staged.dynamic_bytes
 
 
 @every_recording
 def test_no_two_buffers_of_a_recorded_kernel_overlap(recording: Recording) -> None:
     lowered = recorded(recording.path)
     for arena, end in (
-        (dynamic(lowered.buffers), lowered.dynamic_bytes),
-        ([b for b in lowered.buffers if b.static], lowered.static_bytes),
+        (dynamic(lowered.buffers), lowered.staged.dynamic_bytes),
+        ([b for b in lowered.buffers if b.static], lowered.staged.static_bytes),
     ):
         spans = [(b.offset or 0, (b.offset or 0) + (b.bytes or 0)) for b in arena]
         spans = [*sorted(spans), (end or 0, end or 0)]

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import tilefit
 from tests.stand_in import StandIn, use
+from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Listing
 from tilefit._kernel.naming import split_source
 from tilefit._reading import stored as _reading
@@ -218,7 +220,7 @@ def test_a_value_is_a_literal_or_a_dtype_or_text(text: str, value: object) -> No
 class Echo(StandIn):
     """Stands for the child process; takes any parameter and says which it was given."""
 
-    toolchain, version = "echo", "0"
+    toolchain, version = replace(TILELANG, name="echo"), "0"
 
     def load(self, _: object = ()) -> tuple[Listing, ...]:
         return (Listing(name="matmul", style="factory", line=1, parameters=()),)

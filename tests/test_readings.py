@@ -7,7 +7,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tilefit._kernel.kernel import Arena, Buffer, Kernel, Launch
+from tilefit._kernel.kernel import Buffer, Kernel, Launch, MemoryUse, StageRule
 from tilefit._kernel.memory import Evidence, Memory, Owner
 from tilefit._placement.open_buffers import Outlook, open_buffers, outlook, readings, words
 
@@ -28,7 +28,7 @@ def buffer(name: str, memory: Memory, size: int | None, scope: str = "shared") -
     )
 
 
-def kernel(*buffers: Buffer, arenas: tuple[Arena, ...] = ()) -> Kernel:
+def kernel(*buffers: Buffer, memories: tuple[MemoryUse, ...] = ()) -> Kernel:
     return Kernel(
         name="k",
         function="k",
@@ -38,10 +38,9 @@ def kernel(*buffers: Buffer, arenas: tuple[Arena, ...] = ()) -> Kernel:
         params=(),
         launch=Launch(threads_declared=None, threads=None, grid=(1, 1, 1)),
         buffers=buffers,
-        dynamic_bytes=None,
-        static_bytes=0,
-        dynamic_align_bytes=None,
-        arenas=arenas,
+        memories=memories,
+        complete=False,
+        stage_rule=StageRule.UNKNOWN,
     )
 
 
@@ -52,7 +51,7 @@ def undecided(*sizes: int | None) -> Kernel:
 
 
 def totals(read: Kernel) -> dict[Memory, int | None]:
-    return {a.memory: a.total_bytes for a in read.arenas}
+    return {a.memory: a.total_bytes for a in read.memories}
 
 
 def test_a_kernel_without_open_buffers_has_no_readings() -> None:
@@ -67,15 +66,13 @@ def test_each_reading_adds_the_open_buffers_to_its_memory() -> None:
         buffer("a", Memory.L1, 128 * 64 * 2, "shared.l1"),
         buffer("s", Memory.UNDECIDED, 128 * 256 * 2),
         buffer("c", Memory.L0C, 128 * 128 * 4, "wmma.accumulator"),
-        arenas=(
-            Arena(memory=Memory.UB, owner=Owner.AIV, total_bytes=None, evidence=Evidence.DECLARED),
-            Arena(memory=Memory.L1, owner=Owner.AIC, total_bytes=None, evidence=Evidence.DECLARED),
-            Arena(
-                memory=Memory.L0C,
-                owner=Owner.AIC,
-                total_bytes=128 * 128 * 4,
-                evidence=Evidence.DECLARED,
-            ),
+        memories=tuple(
+            MemoryUse(memory=memory, owner=owner, dynamic_bytes=n, evidence=Evidence.DECLARED)
+            for memory, owner, n in (
+                (Memory.UB, Owner.AIV, None),
+                (Memory.L1, Owner.AIC, None),
+                (Memory.L0C, Owner.AIC, 128 * 128 * 4),
+            )
         ),
     )
     as_ub, as_l1 = readings(both)
@@ -90,8 +87,6 @@ def test_each_reading_adds_the_open_buffers_to_its_memory() -> None:
         Memory.L1: 128 * 64 * 2 + 128 * 256 * 2,
         Memory.L0C: 128 * 128 * 4,
     }
-    assert as_ub.kernel.dynamic_bytes == 64 * 128 * 4 + 128 * 256 * 2
-    assert as_l1.kernel.dynamic_bytes == 64 * 128 * 4
     assert open_buffers(as_ub.kernel) == open_buffers(as_l1.kernel) == ()
     (tile,) = [b for b in as_l1.kernel.buffers if b.name == "s"]
     assert (tile.memory, tile.owner) == (Memory.L1, Owner.AIC)

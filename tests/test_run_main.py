@@ -46,7 +46,7 @@ def nbytes(session: Session) -> Callable[..., int | None]:
 
     def read(kernel: str, target: str = "sm_90a", **params: Any) -> int | None:
         (found,) = session.read(kernel, params, target)
-        return found.dynamic_bytes
+        return found.staged.dynamic_bytes
 
     return read
 
@@ -144,9 +144,9 @@ def test_a_named_autotuned_kernel_takes_its_own_defaults_first(root: Path) -> No
         opened.load(facts_of(device("h100")))
         (own,) = opened.read("with_defaults", {"columns": 64}, "sm_90a")
         (first,) = opened.read("without_defaults", {"columns": 64}, "sm_90a")
-    assert own.dynamic_bytes == 32 * 64 * HALF  # rows=32 is in the signature
+    assert own.staged.dynamic_bytes == 32 * 64 * HALF  # rows=32 is in the signature
     assert own.notes == ()
-    assert first.dynamic_bytes == 48 * 64 * HALF  # CONFIGS[2] has 48 rows
+    assert first.staged.dynamic_bytes == 48 * 64 * HALF  # CONFIGS[2] has 48 rows
     assert "first configuration" in first.notes[0]
 
 
@@ -314,12 +314,14 @@ def test_kernels_of_a_library_are_listed_with_the_parameters_of_every_step(
 def test_set_feeds_every_step_of_a_library_kernel(
     library: Session, kernel: str, params: dict[str, Any], expected: int
 ) -> None:
-    assert library.read(kernel, params, "sm_90a")[0].dynamic_bytes == expected
+    assert library.read(kernel, params, "sm_90a")[0].staged.dynamic_bytes == expected
 
 
 def test_a_class_asks_again_for_each_target(library: Session) -> None:
     # 16 rows for each major version: 8.0 and 9.0
-    sizes = [library.read("Copier.build", {}, t)[0].dynamic_bytes for t in ("sm_80", "sm_90a")]
+    sizes = [
+        library.read("Copier.build", {}, t)[0].staged.dynamic_bytes for t in ("sm_80", "sm_90a")
+    ]
     assert sizes == [16 * 8 * 64 * HALF, 16 * 9 * 64 * HALF]
 
 
@@ -345,9 +347,9 @@ def test_bytes_are_reported_where_only_code_generation_fails(
     monkeypatch.setattr(lowering, "device_codegen_without_compile", fail)
     (found,) = gemm.read("matmul", {}, "sm_90a")
     # 3 stages of A and B tiles of 128 x 64, and 2 x 3 barriers of 8 bytes
-    assert found.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * HALF
-    assert found.static_bytes == 2 * 3 * 8
-    assert found.dynamic_align_bytes == 1024
+    assert found.staged.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * HALF
+    assert found.staged.static_bytes == 2 * 3 * 8
+    assert found.staged.align_bytes == 1024
     assert (found.launch, found.roles) == (whole.launch, whole.roles)
     assert [b.offset for b in found.buffers] == [b.offset for b in whole.buffers]
     assert found.built == "cannot-assemble"

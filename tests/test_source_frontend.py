@@ -75,8 +75,8 @@ def test_the_bundled_gemm_declares_three_copies_of_both_operands(root: Path) -> 
     (kernel,) = source.read("matmul", {}, "sm_90a")
     # a 128x64 and a 64x128 tile of 2-byte elements, three stages; the 128x128 float32 accumulator
     # is in registers
-    assert kernel.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * 2
-    assert kernel.static_bytes == 0
+    assert kernel.staged.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * 2
+    assert kernel.staged.static_bytes == 0
     assert (kernel.toolchain, kernel.toolchain_version) == ("source", "tilelang")
     assert [(b.name, b.copies, b.bytes, b.why) for b in kernel.buffers] == [
         ("A_s", 3, 3 * 128 * 64 * 2, "pipeline"),
@@ -98,7 +98,7 @@ def test_set_changes_what_is_declared(root: Path) -> None:
     source = SourceFrontend().load(root / "examples" / "gemm.py")
     given = {"num_stages": 4, "block_K": 32, "dtype": "float8_e4m3fn", "threads": 256}
     (kernel,) = source.read("matmul", given, "sm_90a")
-    assert kernel.dynamic_bytes == 4 * (128 * 32 + 32 * 128) * 1
+    assert kernel.staged.dynamic_bytes == 4 * (128 * 32 + 32 * 128) * 1
     assert kernel.launch.threads == 256
     assert dict(kernel.params)["num_stages"] == 4
     assert dict(kernel.params)["block_M"] == 128  # a default is recorded too
@@ -281,12 +281,12 @@ STYLES = {
 def test_a_96_by_64_tile_is_found_in_every_style(tmp_path: Path, text: str) -> None:
     kernel = read(tmp_path, text)
     assert tile_of(kernel).shape == (96, 64)
-    assert kernel.dynamic_bytes == 96 * 64 * 2
+    assert kernel.staged.dynamic_bytes == 96 * 64 * 2
 
 
 @pytest.mark.parametrize("style", [s for s in STYLES if s not in ("prim_func",)])
 def test_set_reaches_the_level_that_takes_the_parameter(tmp_path: Path, style: str) -> None:
-    assert read(tmp_path, STYLES[style], rows=40).dynamic_bytes == 40 * 64 * 2
+    assert read(tmp_path, STYLES[style], rows=40).staged.dynamic_bytes == 40 * 64 * 2
 
 
 def test_an_autotuner_gives_its_first_configuration_and_says_so(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_method_is_listed_with_its_class_and_takes_the_parameters_of_both(
     assert listing.name == "Attention.kernel"
     assert [p.name for p in listing.parameters] == ["width", "dtype", "rows"]
     (kernel,) = source.read("Attention.kernel", {"rows": 16, "width": 32}, "sm_90a")
-    assert kernel.dynamic_bytes == 16 * (2 * 32) * 2
+    assert kernel.staged.dynamic_bytes == 16 * (2 * 32) * 2
 
 
 def test_a_dataclass_holds_a_configuration(tmp_path: Path) -> None:
@@ -335,7 +335,7 @@ def test_a_dataclass_holds_a_configuration(tmp_path: Path) -> None:
 
     """
     text = textwrap.dedent(text) + factory("c = Config(rows=24)", "(c.rows, c.columns)")
-    assert read(tmp_path, text).dynamic_bytes == 24 * 64 * 2
+    assert read(tmp_path, text).staged.dynamic_bytes == 24 * 64 * 2
 
 
 def test_a_listing_has_names_styles_lines_and_parameters(tmp_path: Path) -> None:
@@ -526,8 +526,8 @@ def test_helpers_and_loops_build_lists_of_buffers(tmp_path: Path) -> None:
     shapes = [(b.name, b.shape) for b in kernel.buffers]
     assert shapes[:3] == [("tile", (16, 8)), ("tile", (16, 16)), ("tile", (16, 24))]
     assert shapes[3:] == [("", (4, 4)), ("", (4, 4))]
-    assert kernel.dynamic_bytes == 16 * (8 + 16 + 24) * 2
-    assert read(tmp_path, text, slots=1).dynamic_bytes == 16 * 8 * 2
+    assert kernel.staged.dynamic_bytes == 16 * (8 + 16 + 24) * 2
+    assert read(tmp_path, text, slots=1).staged.dynamic_bytes == 16 * 8 * 2
 
 
 def test_range_is_a_loop_of_the_device_where_tilelang_traces(tmp_path: Path) -> None:
@@ -559,7 +559,7 @@ def test_both_branches_of_a_device_condition_are_allocated(tmp_path: Path) -> No
     """
     kernel = read(tmp_path, text)
     assert [b.name for b in kernel.buffers] == ["a", "b"]
-    assert kernel.dynamic_bytes == (8 * 8 + 16 * 8) * 2
+    assert kernel.staged.dynamic_bytes == (8 * 8 + 16 * 8) * 2
 
 
 # ---- never a guess ---------------------------------------------------------------------------
@@ -629,7 +629,7 @@ def test_a_size_that_hangs_on_an_unknown_flag_is_unknown_until_it_is_given(
     kernel = read(tmp_path, text)
     tile = tile_of(kernel)
     assert tile.bytes is None
-    assert kernel.dynamic_bytes is None
+    assert kernel.staged.dynamic_bytes is None
     assert not isinstance(tile.shape[0], int)
     assert "--set flag=VALUE" in notes(kernel)
     assert tile_of(read(tmp_path, text, flag=True)).shape == (yes, 64)
@@ -655,11 +655,11 @@ def test_a_branch_that_may_be_taken_lists_its_buffers_without_bytes(tmp_path: Pa
         ("left", None),
         ("right", None),
     ]
-    assert kernel.dynamic_bytes is None
+    assert kernel.staged.dynamic_bytes is None
     assert "whether left is allocated, whether right is allocated" in notes(kernel)
     assert "--set wide=VALUE" in notes(kernel)
     assert [b.name for b in read(tmp_path, text, wide=True).buffers] == ["always", "left"]
-    assert read(tmp_path, text, wide=False).dynamic_bytes == (8 * 8 + 8 * 16) * 2
+    assert read(tmp_path, text, wide=False).staged.dynamic_bytes == (8 * 8 + 8 * 16) * 2
 
 
 def test_an_unknown_kernel_is_named_with_the_flag_that_decides_it(tmp_path: Path) -> None:
@@ -670,10 +670,10 @@ def test_an_unknown_kernel_is_named_with_the_flag_that_decides_it(tmp_path: Path
         f"    else:\n{textwrap.indent(two, '    ')}\n"
     )
     kernel = read(tmp_path, text)
-    assert (kernel.buffers, kernel.dynamic_bytes) == ((), None)
+    assert (kernel.buffers, kernel.staged.dynamic_bytes) == ((), None)
     assert "--set split=VALUE" in notes(kernel)
-    assert read(tmp_path, text, split=4).dynamic_bytes == 8 * 8 * 2
-    assert read(tmp_path, text, split=1).dynamic_bytes == 16 * 8 * 2
+    assert read(tmp_path, text, split=4).staged.dynamic_bytes == 8 * 8 * 2
+    assert read(tmp_path, text, split=1).staged.dynamic_bytes == 16 * 8 * 2
 
 
 def test_the_name_of_what_cannot_be_evaluated_may_be_set(tmp_path: Path) -> None:
@@ -682,7 +682,7 @@ def test_the_name_of_what_cannot_be_evaluated_may_be_set(tmp_path: Path) -> None
     )
     kernel = read(tmp_path, text)
     assert "--set x=VALUE" in notes(kernel)
-    assert read(tmp_path, text, x=132).dynamic_bytes == 132 * 64 * 2
+    assert read(tmp_path, text, x=132).staged.dynamic_bytes == 132 * 64 * 2
 
 
 def test_what_the_file_asks_the_device_for_is_answered_by_its_facts(tmp_path: Path) -> None:
@@ -707,7 +707,7 @@ def test_a_constant_of_another_file_is_missing_by_its_name(tmp_path: Path) -> No
     text = "from config import BLOCK\n" + factory("x = BLOCK // 2")
     kernel = read(tmp_path, text)
     assert "--set BLOCK=VALUE" in notes(kernel)
-    assert read(tmp_path, text, BLOCK=64).dynamic_bytes == 32 * 64 * 2
+    assert read(tmp_path, text, BLOCK=64).staged.dynamic_bytes == 32 * 64 * 2
 
 
 @pytest.mark.parametrize(
@@ -728,13 +728,13 @@ def test_what_code_of_another_file_allocates_is_not_known(tmp_path: Path, call: 
     """
     kernel = read(tmp_path, text)
     assert tile_of(kernel).bytes == 8 * 8 * 2
-    assert kernel.dynamic_bytes is None
+    assert kernel.staged.dynamic_bytes is None
     assert "allocates is not known" in notes(kernel)
 
 
 def test_a_decorator_of_another_file_hides_no_parameters(tmp_path: Path) -> None:
     text = "from other import cached\n@cached(size=8)\n" + factory("x = rows", args="rows=24")
-    assert read(tmp_path, text).dynamic_bytes == 24 * 64 * 2
+    assert read(tmp_path, text).staged.dynamic_bytes == 24 * 64 * 2
 
 
 @pytest.mark.parametrize(
@@ -761,7 +761,7 @@ def test_a_decorator_of_another_file_hides_no_parameters(tmp_path: Path) -> None
 def test_a_size_that_is_hostile_or_wrong_is_unknown_and_soon(tmp_path: Path, before: str) -> None:
     start = time.monotonic()
     kernel = read(tmp_path, factory(before))
-    assert kernel.dynamic_bytes is None
+    assert kernel.staged.dynamic_bytes is None
     assert notes(kernel)
     assert time.monotonic() - start < 20
 
@@ -888,11 +888,11 @@ def test_an_unknown_stage_count_makes_the_copies_unknown(tmp_path: Path) -> None
     """
     kernel = read(tmp_path, text)
     tile = tile_of(kernel)
-    assert (tile.copies, tile.bytes, kernel.dynamic_bytes) == (None, None, None)
+    assert (tile.copies, tile.bytes, kernel.staged.dynamic_bytes) == (None, None, None)
     assert kernel.loops[0].num_stages is None
     assert "copies of tile" in notes(kernel)
     assert "--set stages=VALUE" in notes(kernel)
-    assert read(tmp_path, text, stages=5).dynamic_bytes == 5 * 8 * 8 * 2
+    assert read(tmp_path, text, stages=5).staged.dynamic_bytes == 5 * 8 * 8 * 2
 
 
 def test_loops_are_listed_with_their_iterations(tmp_path: Path) -> None:
@@ -968,8 +968,8 @@ def test_every_allocation_of_the_common_dialect_has_its_scope_and_memory(tmp_pat
         ("reducer", "local.reducer", Memory.UNDECIDED, False, 4 * 4),
         ("descriptor", "local.descriptor.wgmma", registers, False, 8),
     ]
-    assert kernel.dynamic_bytes == 8 * 8 * 2
-    assert kernel.static_bytes == 5 * 4 + 3 * 4 + 7 + 3 * 8 + 8
+    assert kernel.staged.dynamic_bytes == 8 * 8 * 2
+    assert kernel.staged.static_bytes == 5 * 4 + 3 * 4 + 7 + 3 * 8 + 8
     owners = {b.name: b.owner for b in kernel.buffers}
     assert owners["fragment"] is Owner.BLOCK  # written in the block's shape
     assert owners["local"] is Owner.THREAD
@@ -1021,15 +1021,15 @@ def test_operations_that_allocate_by_themselves_are_counted(tmp_path: Path) -> N
         ("s_frag", "local.fragment", (8, 32), "float16"),
         ("smem", "shared", (8, 32), "float32"),
     ]
-    assert kernel.dynamic_bytes == 8 * 32 * 2 + 8 * 32 * 4
-    assert kernel.static_bytes == 8 * 32 * 4
+    assert kernel.staged.dynamic_bytes == 8 * 32 * 2 + 8 * 32 * 4
+    assert kernel.staged.static_bytes == 8 * 32 * 4
 
 
 def test_an_amd_target_keeps_tiles_in_lds(root: Path) -> None:
     source = SourceFrontend().load(root / "examples" / "gemm.py")
     (kernel,) = source.read("matmul", {}, "gfx942")
     assert {b.memory for b in kernel.buffers} == {Memory.LDS, Memory.REGISTERS}
-    assert kernel.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * 2
+    assert kernel.staged.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * 2
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "gfx942"])
@@ -1047,7 +1047,7 @@ def test_several_launches_are_several_kernels(root: Path) -> None:
         "work_kernel_1",
         "work_kernel_2",
     ]
-    assert [k.dynamic_bytes for k in (first, second, third)] == [
+    assert [k.staged.dynamic_bytes for k in (first, second, third)] == [
         8 * 256 * 4,
         2 * 4 * 256 * 4,
         16 * 256 * 4,
@@ -1084,7 +1084,7 @@ def test_threads_left_out_are_128_on_a_gpu_and_open_if_unknown(tmp_path: Path) -
     kernel = read(tmp_path, text.replace("{more}", ", threads=given * 32"))
     assert kernel.launch.threads is None
     assert "threads: not known without given: add --set given=VALUE" in notes(kernel)
-    assert kernel.dynamic_bytes == 8 * 8 * 2  # the bytes do not hang on it
+    assert kernel.staged.dynamic_bytes == 8 * 8 * 2  # the bytes do not hang on it
 
 
 # ---- errors ----------------------------------------------------------------------------------
@@ -1126,8 +1126,8 @@ def test_an_open_size_is_a_whole_number(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="--set m='x': a size is a whole number"):
         read(tmp_path, text, m="x")
-    assert read(tmp_path, text, m=5).dynamic_bytes == 5 * 8
-    assert read(tmp_path, text).dynamic_bytes is None
+    assert read(tmp_path, text, m=5).staged.dynamic_bytes == 5 * 8
+    assert read(tmp_path, text).staged.dynamic_bytes is None
 
 
 @pytest.mark.parametrize(
@@ -1147,7 +1147,7 @@ def test_what_the_author_refuses_is_an_error_with_its_line(
 
 def test_a_raise_that_may_not_happen_is_no_error(tmp_path: Path) -> None:
     before = "x = 8\nif rows > 64:\n    raise ValueError('too many')"
-    assert read(tmp_path, factory(before, args="rows")).dynamic_bytes == 8 * 64 * 2
+    assert read(tmp_path, factory(before, args="rows")).staged.dynamic_bytes == 8 * 64 * 2
 
 
 def test_a_factory_that_returns_something_else_says_so(tmp_path: Path) -> None:
@@ -1255,7 +1255,7 @@ from pathlib import Path
 from tilefit._frontends.source.frontend import SourceFrontend
 source = SourceFrontend().load(Path({str(root / "examples" / "gemm.py")!r}))
 kernel, = source.read("matmul", {{"num_stages": 2}}, "sm_90a")
-print(kernel.dynamic_bytes)
+print(kernel.staged.dynamic_bytes)
 print(*sorted({{name.partition(".")[0] for name in set(sys.modules) - before}}))
 """
     done = subprocess.run(

@@ -155,7 +155,7 @@ def test_a_kernel_in_a_hostile_file_is_answered_soon(tmp_path: Path, text: str) 
         return
     (kernel,) = found
     tile = next((b for b in kernel.buffers if b.name == "tile"), None)
-    known = kernel.dynamic_bytes is not None
+    known = kernel.staged.dynamic_bytes is not None
     assert known or kernel.notes
     if known:
         assert tile is not None

@@ -66,15 +66,15 @@ def test_a_method_is_inherited_and_an_abstract_class_makes_nothing(tmp_path: Pat
         ("Scaled.build", ["factor", "copies"]),
     ]
     (fixed,) = source.read("Fixed.build", {"copies": 3, "columns": 32}, "sm_90a")
-    assert fixed.dynamic_bytes == 3 * 16 * 32 * 2
+    assert fixed.staged.dynamic_bytes == 3 * 16 * 32 * 2
 
 
 def test_super_reaches_the_class_above(tmp_path: Path) -> None:
     (scaled,) = load(tmp_path, CLASSES).read("Scaled.build", {"factor": 3}, "sm_90a")
-    assert scaled.dynamic_bytes == 16 * 3 * 64 * 2
+    assert scaled.staged.dynamic_bytes == 16 * 3 * 64 * 2
     # Doubled holds no kernel of its own: its attribute is asked for here
     text = CLASSES + factory("x = Doubled().build\nx = Doubled().rows")
-    assert read(tmp_path, text).dynamic_bytes == 16 * 2 * 64 * 2
+    assert read(tmp_path, text).staged.dynamic_bytes == 16 * 2 * 64 * 2
 
 
 def test_what_a_partial_passes_by_name_may_be_set_again(tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ def test_what_a_partial_passes_by_name_may_be_set_again(tmp_path: Path) -> None:
     assert listed["narrow"] == [("rows", True, None), ("columns", False, 32)]
     assert listed["short"] == [("columns", False, 64)]
     (narrow,) = source.read("narrow", {"rows": 8}, "sm_90a")
-    assert narrow.dynamic_bytes == 8 * 32 * 2
+    assert narrow.staged.dynamic_bytes == 8 * 32 * 2
     (wide,) = source.read("narrow", {"rows": 8, "columns": 128}, "sm_90a")
-    assert wide.dynamic_bytes == 8 * 128 * 2
+    assert wide.staged.dynamic_bytes == 8 * 128 * 2
     (short,) = source.read("short", {}, "sm_90a")
-    assert short.dynamic_bytes == 8 * 64 * 2
+    assert short.staged.dynamic_bytes == 8 * 64 * 2
 
 
 def test_sizes_that_come_as_one_tuple(tmp_path: Path) -> None:
@@ -103,9 +103,9 @@ def test_sizes_that_come_as_one_tuple(tmp_path: Path) -> None:
     source = load(tmp_path, text)
     assert [(p.name, p.required) for p in source.kernels()[0].parameters] == [("shape", False)]
     (given,) = source.read("kernel", {"shape": (24, 64)}, "sm_90a")
-    assert given.dynamic_bytes == 24 * 64 * 2
+    assert given.staged.dynamic_bytes == 24 * 64 * 2
     (unknown,) = source.read("kernel", {}, "sm_90a")
-    assert unknown.dynamic_bytes is None
+    assert unknown.staged.dynamic_bytes is None
     assert "--set shape=VALUE" in notes(unknown)
 
 
@@ -134,7 +134,7 @@ def test_a_tile_scheduler_keeps_its_state_in_variables(
     state = [b for b in kernel.buffers if b.name != "tile"]
     assert [b.name for b in state] == names
     assert {(b.memory, b.dtype, b.bytes) for b in state} <= {(Memory.REGISTERS, "int32", 4)}
-    assert kernel.dynamic_bytes == 8 * 8 * 2
+    assert kernel.staged.dynamic_bytes == 8 * 8 * 2
 
 
 def test_a_scheduler_or_emitter_that_we_do_not_know_may_allocate(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_scheduler_or_emitter_that_we_do_not_know_may_allocate(tmp_path: Path)
                 made = {call}
         """
         kernel = read(tmp_path, text)
-        assert kernel.dynamic_bytes is None
+        assert kernel.staged.dynamic_bytes is None
         assert "allocates is not known" in notes(kernel)
 
 
@@ -165,11 +165,11 @@ def test_im2col_fills_a_tile_from_global_memory_as_a_copy_does(root: Path) -> No
 
 def test_a_factory_may_hold_a_generator(tmp_path: Path) -> None:
     before = "def sizes():\n    yield 8\nx = 8"
-    assert read(tmp_path, factory(before)).dynamic_bytes == 8 * 64 * 2
+    assert read(tmp_path, factory(before)).staged.dynamic_bytes == 8 * 64 * 2
     (unknown,) = load(tmp_path, factory(f"{before}\nx = next(sizes())")).read(
         "kernel", {}, "sm_90a"
     )
-    assert unknown.dynamic_bytes is None
+    assert unknown.staged.dynamic_bytes is None
 
 
 # ---- the base install ------------------------------------------------------------------------

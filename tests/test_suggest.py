@@ -26,6 +26,7 @@ from tests.made_gemm import DEFAULTS, MadeSession, judged, lowered
 from tests.stand_in import use
 from tests.values import KIB, buffer, kernel
 from tilefit._errors import RefusedError
+from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Kernel
 from tilefit._planning.report import Edit, Tried
 from tilefit._planning.suggest import contains, describe, edits, is_tile, tried_edits
@@ -49,15 +50,17 @@ some_params = st.fixed_dictionaries(
     },
 )
 
+ON = (TILELANG, "nvidia")
+
 
 @given(some_params)
 def test_the_set_and_its_order_are_those_of_the_page(params: dict[str, Any]) -> None:
-    assert [(edit.cost, change(edit)) for edit in edits(params)] == documented(params)
+    assert [(edit.cost, change(edit)) for edit in edits(params, *ON)] == documented(params)
 
 
 @given(some_params)
 def test_no_edit_is_there_twice_or_leaves_the_bounds(params: dict[str, Any]) -> None:
-    found = edits(params)
+    found = edits(params, *ON)
     assert len({change(edit) for edit in found}) == len(found)
     for edit in found:
         assert 1 <= len(change(edit)) <= 2
@@ -76,7 +79,7 @@ def test_no_edit_is_there_twice_or_leaves_the_bounds(params: dict[str, Any]) -> 
 def test_the_edits_of_a_gemm_by_hand() -> None:
     """Merge 1, a stage 2, K 3, M and N 4 each, and their pairs."""
     params = {"block_M": 128, "block_N": 32, "block_K": 64, "num_stages": 2, "M": 4096}
-    assert [(edit.cost, describe(edit)) for edit in edits(params)] == [
+    assert [(edit.cost, describe(edit)) for edit in edits(params, *ON)] == [
         (1, "enable_aggressive_shared_memory_merge=True"),
         (2, "num_stages=1"),
         (3, "block_K=32"),
@@ -110,7 +113,7 @@ def test_the_edits_of_a_gemm_by_hand() -> None:
     ],
 )
 def test_costs_of_one_parameter(params: dict[str, Any], costs: list[int]) -> None:
-    assert [edit.cost for edit in edits(params)] == costs
+    assert [edit.cost for edit in edits(params, *ON)] == costs
 
 
 @pytest.mark.parametrize(
@@ -126,7 +129,7 @@ def test_costs_of_one_parameter(params: dict[str, Any], costs: list[int]) -> Non
 )
 def test_names_of_tiles(name: str, tile: bool, cost: int) -> None:
     assert is_tile(name) == tile
-    alone = [edit.cost for edit in edits({name: 64}) if change(edit) == {(name, 32)}]
+    alone = [edit.cost for edit in edits({name: 64}, *ON) if change(edit) == {(name, 32)}]
     assert alone == ([cost] if tile else [])
 
 
@@ -157,7 +160,7 @@ class Compiler:
 
 
 def tried_by(compiler: Compiler) -> tuple[Tried, ...]:
-    return tried_edits(compiler.own, params={}, read=compiler, judge=judged(KIB))
+    return tried_edits(compiler.own, *ON, params={}, read=compiler, judge=judged(KIB))
 
 
 compilers = st.builds(
@@ -214,7 +217,7 @@ def test_what_the_user_set_stays_set_and_defaults_are_left_to_the_kernel() -> No
         return (kernel(dynamic_bytes=2 * KIB),)
 
     own = {"num_stages": 2, "block_K": 32, "K": 512}
-    tried_edits(own, params={"num_stages": 2, "K": 512}, read=read, judge=judged(KIB))
+    tried_edits(own, *ON, params={"num_stages": 2, "K": 512}, read=read, judge=judged(KIB))
     assert asked == [
         ({"num_stages": 2, "K": 512}, {MERGE: True}),
         ({"num_stages": 1, "K": 512}, {}),
@@ -228,7 +231,7 @@ def test_what_the_user_set_stays_set_and_defaults_are_left_to_the_kernel() -> No
 def test_a_misfit_of_one_stage_by_arithmetic() -> None:
     """99 KiB; four stages are 128. Three are 96; a K tile of 32 makes 64; two stages 64."""
     own = {**DEFAULTS, "num_stages": 4}
-    tried = tried_edits(own, params={"num_stages": 4}, read=lowered, judge=judged(99 * KIB))
+    tried = tried_edits(own, *ON, params={"num_stages": 4}, read=lowered, judge=judged(99 * KIB))
     assert [(t.edit.cost, describe(t.edit), t.outcome.total_bytes) for t in tried] == [
         (1, "enable_aggressive_shared_memory_merge=True", 4 * STAGE_BYTES),
         (2, "num_stages=3", 3 * STAGE_BYTES),
@@ -241,7 +244,7 @@ def test_a_misfit_of_one_stage_by_arithmetic() -> None:
 def test_too_many_threads_are_brought_down() -> None:
     """1,280 threads: one group fewer is 1,152 and still too many, two are 1,024."""
     own = {"threads": 1280}
-    tried = tried_edits(own, params=own, read=lowered, judge=judged(99 * KIB))
+    tried = tried_edits(own, *ON, params=own, read=lowered, judge=judged(99 * KIB))
     # 3 a group, the merge is 1 more; with two groups it is passed over
     assert [(t.edit.cost, t.outcome.status is Status.FITS) for t in tried[:5]] == [
         *((1, False), (3, False), (4, False), (6, True), (9, True))
@@ -250,7 +253,7 @@ def test_too_many_threads_are_brought_down() -> None:
 
 
 def test_nothing_fits_and_nothing_is_suggested() -> None:
-    tried = tried_edits(DEFAULTS, params={}, read=lowered, judge=judged(1))
+    tried = tried_edits(DEFAULTS, *ON, params={}, read=lowered, judge=judged(1))
     assert len(tried) == 12
     assert {t.outcome.status for t in tried} == {Status.DOES_NOT_FIT}
 
@@ -261,13 +264,21 @@ def test_an_unknown_outcome_does_not_fit() -> None:
     def read(params: Mapping[str, Any], configs: Mapping[str, Any]) -> tuple[Kernel, ...]:
         return (kernel(buffer("tile", None), dynamic_bytes=None),)
 
-    tried = tried_edits({"num_stages": 2}, params={}, read=read, judge=judged(KIB))
+    tried = tried_edits({"num_stages": 2}, *ON, params={}, read=read, judge=judged(KIB))
     assert [t.outcome.status for t in tried] == [Status.UNKNOWN] * 3
 
 
 def test_progress_names_each_edit() -> None:
     said: list[str] = []
-    tried_edits({"num_stages": 2}, params={}, read=lowered, judge=judged(1), progress=said.append)
+    tried_edits(
+        {"num_stages": 2},
+        TILELANG,
+        "nvidia",
+        params={},
+        read=lowered,
+        judge=judged(1),
+        progress=said.append,
+    )
     assert said == [
         "trying enable_aggressive_shared_memory_merge=True",
         "trying num_stages=1",

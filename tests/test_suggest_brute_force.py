@@ -13,6 +13,7 @@ from tests.edit_set import MERGE, Change, change, documented
 from tests.lowering import source
 from tilefit._devices.names import device
 from tilefit._errors import RefusedError
+from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Kernel
 from tilefit._placement.place import place
 from tilefit._planning.suggest import tried_edits
@@ -168,9 +169,9 @@ class Lowerings:
 
 
 def total_bytes(kernel: Kernel) -> int:
-    assert kernel.dynamic_bytes is not None
-    align = kernel.dynamic_align_bytes or 1
-    return kernel.dynamic_bytes + -(-kernel.static_bytes // align) * align
+    assert kernel.staged.dynamic_bytes is not None
+    align = kernel.staged.align_bytes or 1
+    return kernel.staged.dynamic_bytes + -(-kernel.staged.static_bytes // align) * align
 
 
 Own = Callable[[Case], dict[str, Any]]
@@ -195,6 +196,8 @@ def test_nothing_cheaper_than_the_first_suggestion_fits(case: Case, root: Path, 
     card = device(case.device)
     tried = tried_edits(
         own(case),
+        TILELANG,
+        card.vendor,
         params=case.params,
         read=lowerings.read,
         judge=lambda kernel: judge(kernel, place(kernel), card),

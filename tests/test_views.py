@@ -51,7 +51,7 @@ def test_a_reshaped_tile_in_shared_memory_is_the_authors() -> None:
     kernel = lowered("shared")
     tile = own(kernel)["tile"]
     assert (tile.bytes, tile.copies, tile.offset) == (4096 * 2, 1, 0)
-    assert tile.bytes == kernel.dynamic_bytes
+    assert tile.bytes == kernel.staged.dynamic_bytes
     assert [b.name for b in kernel.buffers if b.origin == "compiler" and "shared" in b.scope] == []
 
 
@@ -63,4 +63,4 @@ def test_a_loop_names_the_buffer_that_a_view_in_it_stands_for() -> None:
     found = own(kernel)
     # TileLang multiplies `other` for the three stages, and not what a view reaches
     assert (found["flat"].copies, found["other"].copies) == (1, 3)
-    assert kernel.dynamic_bytes == (1 + 3) * 64 * 64 * 2
+    assert kernel.staged.dynamic_bytes == (1 + 3) * 64 * 64 * 2

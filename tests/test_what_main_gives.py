@@ -99,7 +99,7 @@ def test_a_named_kernel_of_a_file_whose_imports_are_missing_is_read(tmp_path: Pa
     assert listed.name == "copy"
     (result,) = tilefit.plan(f"{path}::copy", "h100").results
     assert result.lowered is not None
-    assert result.lowered.dynamic_bytes == 32 * ROW_BYTES
+    assert result.lowered.staged.dynamic_bytes == 32 * ROW_BYTES
     assert "not installed, stood in for: that_nobody_installs" in result.lowered.notes
     named = totals(tilefit.plan(f"{path}::copy", "h100"), "h100")
     assert named == totals(tilefit.plan(path, "h100"), "h100")
@@ -118,7 +118,7 @@ def test_code_that_asks_for_a_device_is_told_of_each_that_is_planned_for(tmp_pat
     ask = "import torch\nMAJOR, MINOR = torch.cuda.get_device_capability()"
     path = write(tmp_path, "rows=16 * MAJOR", imports=ask)
     report = tilefit.plan(f"{path}::copy", ["h100", "a100", "h200"])
-    rows = {one.device: one.lowered.dynamic_bytes for one in report.results if one.lowered}
+    rows = {one.device: one.lowered.staged.dynamic_bytes for one in report.results if one.lowered}
     wide, narrow = 16 * 9 * ROW_BYTES, 16 * 8 * ROW_BYTES
     assert rows == {"h100": wide, "a100": narrow, "h200": wide}
 
@@ -133,7 +133,7 @@ def test_a_value_of_what_is_missing_is_no_size(tmp_path: Path) -> None:
     # with a value for it, nothing is missed
     (result,) = tilefit.plan(f"{path}::copy", "h100", rows=16).results
     assert result.lowered is not None
-    assert result.lowered.dynamic_bytes == 16 * ROW_BYTES
+    assert result.lowered.staged.dynamic_bytes == 16 * ROW_BYTES
 
 
 def test_a_file_that_fails_for_another_reason_says_so_once(tmp_path: Path) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tilefit._devices.names import Device, Pool
+from tilefit._frontends.tilelang.frontend import TILELANG
+from tilefit._frontends.uses import gpu_uses
 from tilefit._kernel.kernel import Buffer, Dim, Kernel, Launch, Loop
-from tilefit._kernel.memory import Memory, Owner
+from tilefit._kernel.memory import Evidence, Memory, Owner
+from tilefit._placement import compare
 
 KIB = 1024
 
@@ -27,6 +30,11 @@ def tmem(name: str, columns: int | None, **changes: Any) -> Buffer:
     """A buffer of so many columns of tensor memory: 128 lanes of 4 bytes each."""
     n_bytes = None if columns is None else columns * 128 * 4
     return buffer(name, n_bytes, memory=Memory.TENSOR, scope="shared.tmem", **changes)
+
+
+def packing_differs(value: Kernel) -> str | None:
+    """Our packers' word on a kernel that TileLang laid out."""
+    return compare.packing_differs(value, TILELANG.packers)
 
 
 def kernel(
@@ -52,9 +60,15 @@ def kernel(
             threads_declared=threads_declared, threads=threads, grid=grid, cluster=cluster
         ),
         buffers=buffers,
-        dynamic_bytes=dynamic_bytes,
-        static_bytes=static_bytes,
-        dynamic_align_bytes=align,
+        memories=gpu_uses(
+            buffers,
+            Memory.SHARED,
+            dynamic_bytes=dynamic_bytes,
+            static_bytes=static_bytes,
+            align_bytes=align,
+            evidence=Evidence.COMPILED,
+        ),
+        complete=dynamic_bytes is not None,
         loops=loops,
     )
 

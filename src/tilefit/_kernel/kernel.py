@@ -7,9 +7,11 @@ pinned toolchains, is the fixture of tests that need no toolchain.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
-from tilefit._kernel.memory import Evidence, Memory, Owner
+from tilefit._kernel.memory import STAGING, Evidence, Memory, Owner
+from tilefit._kernel.units import round_up
 
 Dim = int | str
 """A dimension or extent: an integer, or the expression as text where it is symbolic."""
@@ -32,9 +34,9 @@ class Buffer:
         detail: The same for this buffer in a few words, for people.
         bytes: Size of all copies for one owner; None if symbolic.
         bytes_per_thread: For registers: what one thread holds after lowering.
-        align_bytes: Alignment inside its arena, where known.
+        align_bytes: Alignment inside its part of the memory, where known.
         align_why: What asks for that alignment: a code of `tilefit._kernel.reasons.ALIGNMENTS`.
-        offset: Byte offset inside its arena, where the compiler placed it.
+        offset: Byte offset inside its part of the memory, where the compiler placed it.
         live: Live interval in program order, where known.
         line: Line in the source file, where known.
         origin: ``source`` if the author wrote it, ``compiler`` if lowering added it.
@@ -71,21 +73,49 @@ class Buffer:
     needs: str | None = None
 
 
+class StageRule(StrEnum):
+    """What becomes of the stages that an author asks for."""
+
+    EXACT = "exact"  # every one of them is allocated
+    CHOSEN = "chosen"  # a scheduler chose how many versions to keep, at most that many
+    AT_MOST = "at-most"  # read from the source: a scheduler would keep as many as fit
+    UNKNOWN = "unknown"  # read from the source: nobody says how many are kept
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arena:
-    """The bytes of one memory as the compiler laid them out, where a kernel uses several.
+class MemoryUse:
+    """What one owner needs of one memory, as the toolchain tells it.
 
     Attributes:
         memory: Which one.
         owner: Who has one of them.
-        total_bytes: From address 0 to the end of the last buffer; None if symbolic.
+        dynamic_bytes: From address 0 to the end of the last buffer that is laid out at launch;
+            None if symbolic.
+        static_bytes: The part fixed at compile time, item by item, before rounding.
+        align_bytes: Alignment of the dynamic part behind the static one; None without one.
+        columns: The same in columns, where the memory is counted in them.
         evidence: How that came to be known.
     """
 
     memory: Memory
     owner: Owner
-    total_bytes: int | None
+    dynamic_bytes: int | None
+    static_bytes: int = 0
+    align_bytes: int | None = None
+    columns: int | None = None
     evidence: Evidence = Evidence.COMPILED
+
+    @property
+    def padded_static_bytes(self) -> int:
+        """The static part as a launch counts it: up to where the dynamic one begins."""
+        return round_up(self.static_bytes, self.align_bytes or 1)
+
+    @property
+    def total_bytes(self) -> int | None:
+        """Both parts as a launch counts them; None if symbolic."""
+        if self.dynamic_bytes is None:
+            return None
+        return self.dynamic_bytes + self.padded_static_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,14 +158,15 @@ class Launch:
 
     Attributes:
         threads_declared: Threads per block as the author wrote them.
-        threads: Threads per block after lowering (warp specialisation adds some).
-        grid: Blocks in x, y, z.
+        threads: Threads per block after lowering (warp specialisation adds some); None if
+            not known.
+        grid: Blocks in x, y, z; None where no launch was given, as for an object file.
         cluster: Blocks of a cluster in x, y, z; None without clusters.
     """
 
     threads_declared: int | None
     threads: int | None
-    grid: tuple[Dim, ...]
+    grid: tuple[Dim, ...] | None
     cluster: tuple[int, ...] | None = None
 
 
@@ -167,11 +198,10 @@ class Kernel:
         params: Parameters that it was built with, defaults included, as text-safe values.
         launch: Threads, grid, cluster.
         buffers: Every on-chip and register buffer.
-        dynamic_bytes: Dynamic shared memory of one block; None if symbolic.
-        static_bytes: Static shared memory laid out item by item, before rounding.
-        dynamic_align_bytes: Alignment of the module's dynamic array; None without one.
-        arenas: On Ascend: UB, L1, L0A, L0B, L0C as the compiler laid them out, those that the
-            kernel uses; empty where shared memory is all there is.
+        memories: What it needs of each memory that it uses. The one that the tiles of a block
+            are staged in is there even if it takes nothing of it.
+        complete: Whether these are all its bytes; False where an allocation could not be read.
+        stage_rule: What becomes of the stages that its author asks for.
         conditions: Codes of the device's conditional limits that hold for it (``simt``).
         cores: On Ascend: ``cube``, ``vector`` or ``mixed``, the cores that a block occupies.
         overlaps: Pieces of one memory that the compiler gave to two live things, one line each.
@@ -201,10 +231,9 @@ class Kernel:
     params: tuple[tuple[str, Any], ...]
     launch: Launch
     buffers: tuple[Buffer, ...]
-    dynamic_bytes: int | None
-    static_bytes: int
-    dynamic_align_bytes: int | None
-    arenas: tuple[Arena, ...] = ()
+    memories: tuple[MemoryUse, ...]
+    complete: bool
+    stage_rule: StageRule = StageRule.EXACT
     conditions: tuple[str, ...] = ()
     cores: str | None = None
     overlaps: tuple[str, ...] = ()
@@ -224,10 +253,14 @@ class Kernel:
     unread: tuple[str, ...] = ()
     build: Build | None = None
 
+    def use(self, *memories: Memory) -> MemoryUse | None:
+        """Return what it needs of the first of these memories that it uses; None if of none."""
+        return next((use for use in self.memories if use.memory in memories), None)
+
     @property
-    def staging(self) -> Memory:
-        """The memory that its tiles are staged in: LDS on AMD, shared memory elsewhere."""
-        return Memory.LDS if self.target.startswith("gfx") else Memory.SHARED
+    def staged(self) -> MemoryUse | None:
+        """What it needs of the memory that a block's tiles are staged in; None without one."""
+        return self.use(*STAGING)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kernel as JSON-ready values."""
@@ -247,7 +280,8 @@ class Kernel:
                 "params": tuple((name, value) for name, value in data["params"]),
                 "launch": Launch(**_tuples(data["launch"], "grid", "cluster")),
                 "buffers": tuple(_buffer(item) for item in data["buffers"]),
-                "arenas": tuple(_arena(item) for item in data["arenas"]),
+                "memories": tuple(_use(item) for item in data["memories"]),
+                "stage_rule": StageRule(data["stage_rule"]),
                 "conditions": tuple(data["conditions"]),
                 "overlaps": tuple(data["overlaps"]),
                 "loops": tuple(
@@ -270,13 +304,13 @@ def _buffer(data: dict[str, Any]) -> Buffer:
     return Buffer(**values)
 
 
-def _arena(data: dict[str, Any]) -> Arena:
-    return Arena(
-        memory=Memory(data["memory"]),
-        owner=Owner(data["owner"]),
-        total_bytes=data["total_bytes"],
-        evidence=Evidence(data["evidence"]),
-    )
+def _use(data: dict[str, Any]) -> MemoryUse:
+    enums = {
+        "memory": Memory(data["memory"]),
+        "owner": Owner(data["owner"]),
+        "evidence": Evidence(data["evidence"]),
+    }
+    return MemoryUse(**{**data, **enums})
 
 
 def _tuples(data: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilefit._kernel.memory import Memory
+from tilefit._kernel.memory import Evidence, Memory
 
 STAGE_PARAMETERS = (
     *("num_stages", "stages", "num_stage", "n_stages", "nstages", "stage"),
@@ -26,10 +26,13 @@ class Edits:
         pass_configs: Compiler options that can make a kernel smaller, each with its value.
         all_stages: Whether every parameter that sets stages or versions counts, as a loop in a
             loop has its own, and not the first of them alone.
+        unchecked: Compiler options under which it refuses nothing for want of memory, so that
+            what it refused can be measured.
     """
 
     pass_configs: tuple[tuple[str, Any], ...] = ()
     all_stages: bool = False
+    unchecked: tuple[tuple[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class Toolchain:
         needs_target: Whether a device without such a target cannot be read for; otherwise its
             architecture is target enough.
         marks: Modules whose import marks a file as written for it.
-        packers: Which of our packers (see `tilefit._placement.account`) lays out what memory by
+        packers: Which of our packers (see `tilefit._placement.compare`) lays out what memory by
             its rules; none for a memory where there is no layout to compare.
         edits: What to try for whose chips.
         stage_parameters: Names of the parameter that sets the stages, the likeliest first.
@@ -62,6 +65,11 @@ class Toolchain:
     packers: Mapping[Memory, str] = field(default_factory=dict)
     edits: Mapping[str, Edits] = field(default_factory=dict)
     stage_parameters: tuple[str, ...] = STAGE_PARAMETERS
+
+    @property
+    def evidence(self) -> Evidence:
+        """How what it hands over came to be known, at best."""
+        return Evidence.COMPILED if self.compiles else Evidence.DECLARED
 
     def edits_for(self, vendor: str) -> Edits:
         """Return what to try for a vendor's chips."""

@@ -8,15 +8,13 @@ addresses that no buffer covers. On Ascend the versions of a buffer each start a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tilefit._kernel.kernel import Arena, Buffer, Kernel
+from tilefit._kernel.kernel import Buffer, Kernel, MemoryUse
 from tilefit._kernel.memory import STAGING, Memory
 from tilefit._kernel.units import round_up
-from tilefit._placement.ascend_compare import arena_differs, version_bytes, versions_of
+from tilefit._placement.ascend_compare import version_bytes, versions_of
 from tilefit._placement.ascend_packer import END_ALIGN_BYTES, VERSION_ALIGN_BYTES
-from tilefit._placement.place import on_ascend
-from tilefit._placement.tilelang_packer import Interval, agrees, pack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,99 +47,45 @@ class Row:
     memory: Memory = Memory.SHARED
 
 
-def account(kernel: Kernel) -> tuple[Row, ...] | None:
-    """Return the rows of the shared memory of one block; their `own_bytes` sum to the total.
+def account(kernel: Kernel) -> tuple[Row, ...]:
+    """Return the rows of every memory of a kernel; each memory's `own_bytes` sum to its total.
 
     Returns:
-        Dynamic rows in address order, then static ones; None if a size or an offset is unknown,
-        or if the assembler counts other static bytes than we do. On Ascend: the rows of every
-        memory whose sizes and offsets are known, each memory's summing to its total.
+        No row of a memory in which a size or an offset is unknown, or of whose static bytes the
+        assembler counts others than we do.
     """
-    if on_ascend(kernel):
-        return tuple(row for arena in kernel.arenas for row in _arena(kernel, arena))
-    shared = [b for b in kernel.buffers if b.memory in STAGING and b.copies != 0]
-    dynamic = [b for b in shared if not b.static]
-    if kernel.dynamic_bytes is None or any(b.offset is None or b.bytes is None for b in shared):
-        return None
-    padded = _padded_static(kernel)
+    return tuple(
+        row
+        for use in kernel.memories
+        if (rows_of := _ROWS.get(use.memory)) is not None
+        for row in rows_of(kernel, use)
+    )
+
+
+def _in_parts(kernel: Kernel, use: MemoryUse) -> list[Row]:
+    """Return dynamic rows in address order, then static ones, and what rounds the static part."""
+    mine = [b for b in kernel.buffers if b.memory is use.memory and b.copies != 0]
+    if use.dynamic_bytes is None or any(b.offset is None or b.bytes is None for b in mine):
+        return []
+    padded = use.padded_static_bytes
     if kernel.assembled_static_bytes not in (None, padded):
-        return None
-    rows = _part(dynamic, kernel.dynamic_bytes, static=False)
-    static = [b for b in shared if b.static]
-    rows += _part(static, kernel.static_bytes, static=True)
-    if padded != kernel.static_bytes:
+        return []
+    rows = _part([b for b in mine if not b.static], use.dynamic_bytes, static=False)
+    rows += _part([b for b in mine if b.static], use.static_bytes, static=True)
+    if padded != use.static_bytes:
         rows.append(
             Row(
                 name="rounding",
                 kind="rounding",
                 static=True,
-                offset=kernel.static_bytes,
-                bytes=padded - kernel.static_bytes,
-                own_bytes=padded - kernel.static_bytes,
+                offset=use.static_bytes,
+                bytes=padded - use.static_bytes,
+                own_bytes=padded - use.static_bytes,
                 origin="compiler",
                 why="static-rounding",
             )
         )
-    return tuple(rows)
-
-
-def packing_differs(kernel: Kernel) -> str | None:
-    """Pack the buffers by rules of our own; say in one line where the compiler differs.
-
-    Returns:
-        None if every dynamic offset, their total and the assembler's static bytes agree, or if
-        there is nothing to compare.
-    """
-    if kernel.toolchain == "source":  # sums of what is declared: there is no compiler's layout
-        return None
-    if on_ascend(kernel):
-        return next(filter(None, (arena_differs(kernel, a) for a in kernel.arenas)), None)
-    if kernel.assembled_static_bytes not in (None, _padded_static(kernel)):
-        return (
-            f"our static layout needs {_padded_static(kernel):,} B, the assembler says "
-            f"{kernel.assembled_static_bytes:,} B: please report this kernel"
-        )
-    buffers = [
-        b
-        for b in kernel.buffers
-        if b.memory in STAGING and not b.static and b.live is not None and b.copies != 0
-    ]
-    if not buffers or kernel.dynamic_bytes is None:
-        return None
-    intervals = [
-        Interval(
-            name=b.name,
-            start=b.live[0] if b.live else 0,
-            end=b.live[1] if b.live else 0,
-            bytes=b.bytes,
-            align_bytes=b.align_bytes or 1,
-        )
-        for b in buffers
-    ]
-    theirs = [b.offset for b in buffers]
-    if agrees(intervals, theirs, kernel.dynamic_bytes, reuse=kernel.reuse):
-        return None
-    packing = pack(intervals, reuse=kernel.reuse)
-    for buffer, ours in zip(buffers, packing.offsets, strict=True):
-        if ours != buffer.offset:
-            return (
-                f"our packer puts {buffer.name} {_at(ours)}, the compiler {_at(buffer.offset)}: "
-                "please report this kernel"
-            )
-    total = "?" if packing.total_bytes is None else f"{packing.total_bytes:,}"
-    return (
-        f"our packer needs {total} B, the compiler {kernel.dynamic_bytes:,} B: "
-        "please report this kernel"
-    )
-
-
-def _padded_static(kernel: Kernel) -> int:
-    """Return the static bytes as a launch counts them: up to where the dynamic array begins."""
-    return round_up(kernel.static_bytes, kernel.dynamic_align_bytes or 1)
-
-
-def _at(offset: int | None) -> str:
-    return "nowhere" if offset is None else f"at {offset:,}"
+    return [replace(row, memory=use.memory) for row in rows]
 
 
 def _part(buffers: list[Buffer], total: int, *, static: bool) -> list[Row]:
@@ -198,10 +142,10 @@ Span = tuple[int, int]
 """Addresses from the first byte to the one behind the last."""
 
 
-def _arena(kernel: Kernel, arena: Arena) -> list[Row]:
-    """Return the rows of one memory of Ascend; none if a size or an offset is unknown."""
-    buffers = [b for b in kernel.buffers if b.memory is arena.memory and b.copies != 0]
-    if arena.total_bytes is None or any(b.offset is None or b.bytes is None for b in buffers):
+def _in_versions(kernel: Kernel, use: MemoryUse) -> list[Row]:
+    """Return the rows of one memory of Ascend, whose buffers have versions with room between."""
+    buffers = [b for b in kernel.buffers if b.memory is use.memory and b.copies != 0]
+    if use.total_bytes is None or any(b.offset is None or b.bytes is None for b in buffers):
         return []
     buffers.sort(key=lambda b: (b.offset or 0, -(b.bytes or 0)))
     covered: list[Span] = []
@@ -221,7 +165,7 @@ def _arena(kernel: Kernel, arena: Arena) -> list[Row]:
                 ),
                 origin=buffer.origin,
                 why=buffer.why,
-                memory=arena.memory,
+                memory=use.memory,
             )
         )
         covered = _joined([*covered, *content])
@@ -231,16 +175,16 @@ def _arena(kernel: Kernel, arena: Arena) -> list[Row]:
         covered = _joined([*covered, *own])
         if own:
             name = f"alignment of {buffer.name}"
-            rows.append(_filler(arena, "alignment", own[0][0], own, "version-alignment", name))
-    for start, end in _without([(0, arena.total_bytes)], covered):
-        last = end == arena.total_bytes and end - start < END_ALIGN_BYTES
+            rows.append(_filler(use, "alignment", own[0][0], own, "version-alignment", name))
+    for start, end in _without([(0, use.total_bytes)], covered):
+        last = end == use.total_bytes and end - start < END_ALIGN_BYTES
         kind, why = ("rounding", "arena-end") if last else ("gap", "alignment-gap")
-        rows.append(_filler(arena, kind, start, [(start, end)], why))
+        rows.append(_filler(use, kind, start, [(start, end)], why))
     return rows
 
 
 def _filler(
-    arena: Arena, kind: str, offset: int, spans: list[Span], why: str, name: str | None = None
+    use: MemoryUse, kind: str, offset: int, spans: list[Span], why: str, name: str | None = None
 ) -> Row:
     return Row(
         name=name or kind,
@@ -251,7 +195,7 @@ def _filler(
         own_bytes=_length(spans),
         origin="compiler",
         why=why,
-        memory=arena.memory,
+        memory=use.memory,
     )
 
 
@@ -295,3 +239,10 @@ def _without(spans: list[Span], covered: list[Span]) -> list[Span]:
         if start < end:
             left.append((start, end))
     return left
+
+
+_ROWS = {
+    **dict.fromkeys(STAGING, _in_parts),
+    **dict.fromkeys((Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C), _in_versions),
+}
+"""How the bytes of a memory are laid out; no rows are known of others."""

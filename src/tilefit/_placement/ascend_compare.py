@@ -7,7 +7,7 @@ from math import prod
 
 from tilefit._errors import InputError
 from tilefit._kernel.dtype import parse_dtype
-from tilefit._kernel.kernel import Arena, Buffer, Kernel, Loop
+from tilefit._kernel.kernel import Buffer, Kernel, Loop, MemoryUse
 from tilefit._placement.ascend_packer import Tile, compact_bytes, layout, padded_shape, tile_bytes
 
 HIDDEN_L0 = "l1-gemm-slots"
@@ -99,17 +99,17 @@ def _within(buffer: Buffer, loop: Loop, kernel: Kernel) -> bool:
     return start <= buffer.live[0] and buffer.live[1] <= end
 
 
-def arena_differs(kernel: Kernel, arena: Arena) -> str | None:
+def arena_differs(kernel: Kernel, use: MemoryUse) -> str | None:
     """Lay out one memory by our rules; say in one line where the compiler differs.
 
     Returns:
         None if sizes, offsets and the total agree, or if there is nothing to compare.
     """
-    mine = [b for b in kernel.buffers if b.memory is arena.memory and b.copies != 0]
+    mine = [b for b in kernel.buffers if b.memory is use.memory and b.copies != 0]
     placed = [b for b in mine if b.why != HIDDEN_L0]
     tiles = [tile_of(b, _loops_of(b, kernel)) for b in placed]
     known = [tile for tile in tiles if tile is not None]
-    if not placed or len(known) < len(tiles) or arena.total_bytes is None:
+    if not placed or len(known) < len(tiles) or use.total_bytes is None:
         return None
     for buffer, tile in zip(placed, known, strict=True):
         if buffer.bytes is not None and tile_bytes(tile) != buffer.bytes:
@@ -121,23 +121,23 @@ def arena_differs(kernel: Kernel, arena: Arena) -> str | None:
     ours = layout(known, reuse=kernel.reuse)
     hidden = max((b.bytes or 0 for b in mine if b.why == HIDDEN_L0), default=0)
     total = max(ours.total_bytes, hidden)
-    if total < arena.total_bytes:
+    if total < use.total_bytes:
         return (
-            f"the compiler takes {arena.total_bytes:,} B of {arena.memory} where {total:,} B would "
+            f"the compiler takes {use.total_bytes:,} B of {use.memory} where {total:,} B would "
             "do: it keeps tiles apart that are never live together"
         )
     if any(tile.live is None for tile in known) and _share(placed):
         return None  # to us, what is live at an unknown time shares with nothing
-    if total > arena.total_bytes:
+    if total > use.total_bytes:
         return (
-            f"our rules take {total:,} B of {arena.memory}, the compiler "
-            f"{arena.total_bytes:,} B: it lets tiles share bytes that we count as live together, "
+            f"our rules take {total:,} B of {use.memory}, the compiler "
+            f"{use.total_bytes:,} B: it lets tiles share bytes that we count as live together, "
             "as a tile is to us from its first use to its last"
         )
     for buffer, offset in zip(placed, ours.offsets, strict=True):
         if buffer.offset not in (None, offset):
             return (
-                f"our rules put {buffer.name} at {offset:,} in {arena.memory}, the compiler at "
+                f"our rules put {buffer.name} at {offset:,} in {use.memory}, the compiler at "
                 f"{buffer.offset:,}: please report this kernel"
             )
     return None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from tilefit._kernel.kernel import Arena, Buffer, Kernel
+from tilefit._kernel.kernel import Buffer, Kernel, MemoryUse, StageRule
 from tilefit._kernel.memory import Evidence, Memory, Owner
 
 READ_AS = {Memory.UB: Owner.AIV, Memory.L1: Owner.AIC}
@@ -37,7 +37,7 @@ class Reading:
 
     Attributes:
         memory: That memory.
-        kernel: The kernel so read; its arenas have the sums.
+        kernel: The kernel so read; its memories have the sums.
     """
 
     memory: Memory
@@ -67,24 +67,23 @@ def _read_as(kernel: Kernel, memory: Memory) -> Kernel:
     buffers = tuple(
         replace(b, memory=memory, owner=READ_AS[memory]) if b in mine else b for b in kernel.buffers
     )
-    arenas = tuple(_arenas(kernel.arenas, buffers))
-    ub = next((a.total_bytes for a in arenas if a.memory is Memory.UB), 0)
+    uses = tuple(_uses(kernel.memories, buffers))
     cores = kernel.cores or ("vector" if memory is Memory.UB else "cube")
-    return replace(kernel, buffers=buffers, arenas=arenas, dynamic_bytes=ub, cores=cores)
+    return replace(kernel, buffers=buffers, memories=uses, cores=cores)
 
 
-def _arenas(before: Sequence[Arena], buffers: Sequence[Buffer]) -> Iterable[Arena]:
-    """Yield the arenas, those of UB and L1 summed again."""
+def _uses(before: Sequence[MemoryUse], buffers: Sequence[Buffer]) -> Iterable[MemoryUse]:
+    """Yield the uses, those of UB and L1 summed again."""
     for memory, owner in READ_AS.items():
         mine = [b for b in buffers if b.memory is memory]
         if mine:
-            yield Arena(
+            yield MemoryUse(
                 memory=memory,
                 owner=owner,
-                total_bytes=_sum(mine),
+                dynamic_bytes=_sum(mine),
                 evidence=Evidence.DECLARED,
             )
-    yield from (arena for arena in before if arena.memory not in READ_AS)
+    yield from (use for use in before if use.memory not in READ_AS)
 
 
 def _sum(buffers: Iterable[Buffer]) -> int | None:
@@ -148,13 +147,13 @@ def words(kernel: Kernel, limits: Mapping[Memory, int]) -> str:
 def _fits(kernel: Kernel, limits: Mapping[Memory, int]) -> bool:
     return all(
         a.total_bytes is not None and a.total_bytes <= limits.get(a.memory, 0)
-        for a in kernel.arenas
+        for a in kernel.memories
         if a.memory in READ_AS
     )
 
 
 def _part(reading: Reading, limits: Mapping[Memory, int]) -> str:
-    mine = [a for a in reading.kernel.arenas if a.memory in READ_AS]
+    mine = [a for a in reading.kernel.memories if a.memory in READ_AS]
     over = [a for a in mine if (a.total_bytes or 0) > limits.get(a.memory, 0)]
     shown = over or [a for a in mine if a.memory is reading.memory]
     sizes = ", ".join(
@@ -172,9 +171,6 @@ def _title(memory: Memory) -> str:
 
 # ---- versions --------------------------------------------------------------------------------
 
-_SCHEDULED_TARGET = "ascend"  # TileLang's own backend; the adapter's targets are ascend-910b ...
-_ADAPTER = "tilelang-ascend"
-
 
 def with_versions_that_fit(kernel: Kernel, limits: Mapping[Memory, int]) -> Kernel:
     """Return an estimated kernel with one version of each tile where all asked for do not fit.
@@ -188,13 +184,11 @@ def with_versions_that_fit(kernel: Kernel, limits: Mapping[Memory, int]) -> Kern
             it is.
         limits: What each memory offers it, in bytes.
     """
-    if kernel.toolchain != "source" or kernel.target != _SCHEDULED_TARGET:
-        return kernel
-    if kernel.toolchain_version.startswith(_ADAPTER):
+    if kernel.stage_rule is not StageRule.AT_MOST:
         return kernel
     over = [
         a.memory
-        for a in kernel.arenas
+        for a in kernel.memories
         if a.total_bytes is not None and a.total_bytes > limits.get(a.memory, a.total_bytes)
     ]
     if not any(_may_have_fewer(b) for b in kernel.buffers if b.memory in over):
@@ -202,14 +196,13 @@ def with_versions_that_fit(kernel: Kernel, limits: Mapping[Memory, int]) -> Kern
     buffers = tuple(
         _in_one_version(b) if b.memory in over and _may_have_fewer(b) else b for b in kernel.buffers
     )
-    arenas = tuple(
-        replace(a, total_bytes=_sum([b for b in buffers if b.memory is a.memory]))
+    uses = tuple(
+        replace(a, dynamic_bytes=_sum([b for b in buffers if b.memory is a.memory]))
         if a.memory in over
         else a
-        for a in kernel.arenas
+        for a in kernel.memories
     )
-    ub = next((a.total_bytes for a in arenas if a.memory is Memory.UB), kernel.dynamic_bytes)
-    fewer = replace(kernel, buffers=buffers, arenas=arenas, dynamic_bytes=ub)
+    fewer = replace(kernel, buffers=buffers, memories=uses)
     lines = (_fewer_line(fewer, memory, limits[memory]) for memory in over)
     return replace(fewer, notes=(*kernel.notes, *filter(None, lines)))
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tilefit._errors import InputError
-from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.kernel import Kernel, StageRule
 from tilefit._kernel.memory import STAGING
 from tilefit._planning.outcome import Judge, outcome_of
 from tilefit._planning.report import Rung
@@ -124,10 +124,10 @@ def _lowered(rung: Rung) -> tuple[Kernel, ...]:
         replace(
             kernel,
             params=(),
-            buffers=tuple(replace(b, stages=None, why=None) for b in kernel.buffers)
-            if kernel.arenas
-            else kernel.buffers,
-            loops=() if kernel.arenas else kernel.loops,
+            buffers=kernel.buffers
+            if kernel.stage_rule is StageRule.EXACT
+            else tuple(replace(b, stages=None, why=None) for b in kernel.buffers),
+            loops=kernel.loops if kernel.stage_rule is StageRule.EXACT else (),
         )
         for kernel in rung.outcome.kernels
     )

@@ -21,7 +21,7 @@ from tilefit._errors import (
 from tilefit._frontends.protocol import Ran, stood_in_for
 from tilefit._kernel.kernel import Listing
 from tilefit._planning.planner import Planner
-from tilefit._planning.reader import Options, Reader, from_source, target_of
+from tilefit._planning.reader import Options, Reader, from_source, target_of, toolchain_named
 from tilefit._planning.report import Failure, FileSeen, Result
 from tilefit._reading.as_main import AsMain
 from tilefit._reading.opener import Opener
@@ -166,8 +166,8 @@ class OneFile:
         options: Options,
         estimate: bool,
     ) -> Planner:
-        toolchain = (kernels.toolchain, kernels.version)
-        reader = Reader(kernels.read, listing, toolchain, options, estimate=estimate)
+        toolchain, version = toolchain_named(kernels.toolchain), kernels.version
+        reader = Reader(kernels.read, listing, toolchain, version, options, estimate=estimate)
         return Planner(reader, listing, params, f"{self.shown}::{listing.name}", options)
 
     def _remark(self, ran: Ran) -> None:

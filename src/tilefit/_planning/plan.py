@@ -26,6 +26,7 @@ from tilefit._planning.reader import (
     from_source,
     quiet,
     target_of,
+    toolchain_named,
     why_unread,
 )
 from tilefit._planning.report import Report, Result
@@ -103,7 +104,7 @@ def plan_with(
         wrapped = frontend.wrap(source)
         listing = wrapped.kernels()[0]
         name = f"{wrapped.path}::{listing.name}"
-        reader = Reader(wrapped.read, listing, (frontend.name, wrapped.version), options)
+        reader = Reader(wrapped.read, listing, frontend.toolchain, wrapped.version, options)
         return _report({False: reader}, name, devices, cases, options)
     with opener_for(options, limits=limits, python=python) as opener:
         return plan_opened(str(source), devices, cases, options, opener)
@@ -203,8 +204,8 @@ def _reader(
     facts = facts_of(devices[0])
     opened: Kernels = Estimated(path, facts) if estimate else opener.compiled(path)
     listing = _listing(opened, kernel, path, devices)
-    toolchain = (opened.toolchain, opened.version)
-    return Reader(opened.read, listing, toolchain, options, estimate=estimate)
+    toolchain = toolchain_named(opened.toolchain)
+    return Reader(opened.read, listing, toolchain, opened.version, options, estimate=estimate)
 
 
 def _told(devices: Sequence[Device]) -> list[dict[str, Any]]:

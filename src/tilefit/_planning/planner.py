@@ -11,34 +11,22 @@ from typing import Any
 from tilefit._devices.names import Device
 from tilefit._errors import KernelError, RefusedError, UnknownNameError
 from tilefit._kernel.kernel import Kernel, Listing
-from tilefit._kernel.memory import Evidence, weakest
+from tilefit._kernel.memory import weakest
 from tilefit._kernel.naming import blamed, refuse_text_for_numbers
-from tilefit._placement.account import account, packing_differs
+from tilefit._kernel.toolchain import Toolchain
+from tilefit._placement.account import account
+from tilefit._placement.compare import packing_differs
 from tilefit._placement.place import owned, place
 from tilefit._planning.ladder import ladder, parse_ladder, steps
 from tilefit._planning.reader import Options, Reader, target_of, why_unread
 from tilefit._planning.report import Result, Rung, Stages, Tried
-from tilefit._planning.residency import residency, rounds, worst_residency
+from tilefit._planning.residency import by_core, residency, rounds, worst_residency
 from tilefit._planning.stages import largest_stages, stage_parameter, versions_of
 from tilefit._planning.suggest import cuts_of, tried_edits
 from tilefit._verdict.advice import advice
 from tilefit._verdict.ascend import as_scheduled
 from tilefit._verdict.judge import Status, Verdict, judge
-from tilefit._verdict.refusals import cautious, plain_refusal, reuse_would_do
-
-# the Ascend scheduler is what checks that the tiles of a loop fit
-_UNSCHEDULED = {"tl.enable_auto_schedule": False}
-
-
-def _why_refused(refusal: RefusedError, device: Device) -> str:
-    """Return the compiler's reason.
-
-    What Ascend's backend says of its memories is put into plain words.
-    """
-    reason = str(refusal)
-    if device.vendor == "ascend":
-        return plain_refusal(reason, device) or cautious(reason)
-    return reason
+from tilefit._verdict.refusals import for_want_of_memory, in_plain_words, reuse_would_do
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +47,11 @@ class Planner:
     source: str
     options: Options = field(default_factory=Options)
 
+    @property
+    def toolchain(self) -> Toolchain:
+        """What reads the kernel, and what that can do."""
+        return self.reader.toolchain
+
     def on(self, device: Device) -> list[Result]:
         """Return one result per device function."""
         target = target_of(device, estimate=self.reader.estimate)
@@ -76,7 +69,7 @@ class Planner:
             try:
                 return tuple(as_scheduled(k, device) for k in self.reader(params, target, configs))
             except RefusedError as refusal:
-                raise RefusedError(_why_refused(refusal, device)) from refusal
+                raise RefusedError(in_plain_words(str(refusal), device)) from refusal
 
         rungs = tuple(
             replace(rung, residency=worst_residency(rung.outcome.kernels, device))
@@ -89,7 +82,7 @@ class Planner:
         except RefusedError as refusal:
             reason = str(refusal)
             # Ascend's compiler refuses for want of memory: a smaller tile is what helps
-            wanted = plain_refusal(str(refusal.__cause__), device) is not None
+            wanted = for_want_of_memory(str(refusal.__cause__), device)
             tried = self._tried(read, judged, device, misses=wanted) if wanted else ()
             if not wanted and target not in reason:  # else it is for want of memory, or the chip
                 reason = f"{blamed(self.listing, self.params)}{reason}"
@@ -119,10 +112,11 @@ class Planner:
     def _reuse(self, read: Any, tried: tuple[Tried, ...], device: Device) -> str:
         """Return what to add to a refusal if sharing bytes would make the kernel fit."""
         lowered = next((t.outcome.kernels for t in tried if t.outcome.kernels), ())
-        if not lowered:
+        unchecked = self.toolchain.edits_for(device.vendor).unchecked
+        if not lowered or not unchecked:
             return ""
         try:
-            whole = read(self.params, _UNSCHEDULED)
+            whole = read(self.params, dict(unchecked))
         except RefusedError:
             return ""
         words = reuse_would_do(whole, lowered, device)
@@ -141,11 +135,12 @@ class Planner:
             return ()
         tried = tried_edits(
             self._own_params(),
+            self.toolchain,
+            device.vendor,
             params=self.params,
             read=read,
             judge=judged,
             progress=self.options.progress,
-            ascend=device.vendor == "ascend",
             cuts=cuts_of(kernels, judged, self._own_params()),
         )
         return tuple(
@@ -162,7 +157,8 @@ class Planner:
         return {**defaults, **self.params}
 
     def _stage_parameter(self) -> tuple[str | None, Any]:
-        parameter = stage_parameter([p.name for p in self.listing.parameters])
+        names = [p.name for p in self.listing.parameters]
+        parameter = stage_parameter(names, self.toolchain.stage_parameters)
         return parameter, None if parameter is None else self._own_params().get(parameter)
 
     @staticmethod
@@ -205,7 +201,6 @@ class Planner:
         tried: tuple[Tried, ...],
     ) -> Result:
         uses = owned(place(kernel), device)
-        read_only = Evidence.DECLARED if self.reader.estimate else Evidence.COMPILED
         helped = any(one.outcome.status is Status.FITS for one in tried)
         command, compiled = None, False
         if verdict.status is Status.DOES_NOT_FIT:
@@ -220,6 +215,8 @@ class Planner:
             target=kernel.target,
             toolchain=kernel.toolchain,
             toolchain_version=kernel.toolchain_version,
+            estimated=not self.toolchain.compiles,
+            by_core=by_core(device),
             status=verdict.status,
             reason=verdict.reason,
             lowered=kernel,
@@ -227,9 +224,9 @@ class Planner:
             memories=verdict.memories,
             limits=verdict.limits,
             stages=replace(stages, versions=versions_of(kernel)) if stages.versions else stages,
-            evidence=weakest([use.evidence for use in uses] or [read_only]),
-            rows=account(kernel) or (),
-            packing_note=packing_differs(kernel),
+            evidence=weakest([use.evidence for use in uses] or [self.toolchain.evidence]),
+            rows=account(kernel),
+            packing_note=packing_differs(kernel, self.toolchain.packers),
             residency=residency(kernel, device),
             rounds=rounds(kernel, device),
             ladder=rungs,
@@ -257,8 +254,10 @@ class Planner:
             device_title=device.title,
             arch=device.arch,
             target=target,
-            toolchain=self.reader.toolchain[0],
-            toolchain_version=self.reader.toolchain[1],
+            toolchain=self.toolchain.name,
+            toolchain_version=self.reader.version,
+            estimated=not self.toolchain.compiles,
+            by_core=by_core(device),
             status=status,
             reason=reason,
             lowered=None,
@@ -271,7 +270,7 @@ class Planner:
                 largest=None,
                 reason="the kernel was not lowered",
             ),
-            evidence=Evidence.DECLARED if self.reader.estimate else Evidence.COMPILED,
+            evidence=self.toolchain.evidence,
             ladder=rungs,
             ladder_parameter=self._ladder_parameter(),
         )

@@ -10,6 +10,7 @@ from tilefit._assembler.built import built
 from tilefit._devices.names import Device
 from tilefit._errors import RefusedError
 from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.toolchain import Toolchain
 from tilefit._verdict.judge import Policy
 
 Progress = Callable[[str], None]
@@ -38,6 +39,16 @@ class Options:
     estimate: bool = False
     cache: bool = True
     progress: Progress | None = None
+
+
+def toolchain_named(name: str | Toolchain) -> Toolchain:
+    """Return what the toolchain of that name can do."""
+    if isinstance(name, Toolchain):
+        return name
+    from tilefit._frontends.source.frontend import SOURCE
+    from tilefit._frontends.tilelang.frontend import TILELANG
+
+    return {one.name: one for one in (SOURCE, TILELANG)}[name]
 
 
 def quiet(_: str) -> None:
@@ -81,12 +92,14 @@ class Reader:
         self,
         read: Callable[..., tuple[Kernel, ...]],
         listing: Listing,
-        toolchain: tuple[str, str],
+        toolchain: Toolchain,
+        version: str,
         options: Options,
         *,
         estimate: bool = False,
     ) -> None:
-        self.read, self.listing, self.toolchain = read, listing, toolchain
+        self.read, self.listing = read, listing
+        self.toolchain, self.version = toolchain, version
         self.kernel = listing.name
         self.estimate = estimate
         self.assemble = options.assemble

@@ -8,7 +8,7 @@ from typing import Any
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import Evidence
 from tilefit._placement.account import Row
-from tilefit._placement.place import MemoryUse
+from tilefit._placement.place import MemoryPlan
 from tilefit._verdict.judge import Check, Status, fullest
 
 
@@ -179,6 +179,8 @@ class Result:
         limits: One check per launch limit.
         stages: How many stages fit.
         evidence: The weakest evidence behind the verdict.
+        estimated: Whether the source alone was read, and nothing was compiled.
+        by_core: Whether memories belong to cores that blocks take in rounds, not to blocks.
         rows: Every byte of shared memory; empty if an offset is unknown.
         packing_note: Where our own packer differs from the compiler; None if it agrees.
         residency: Blocks of one core; None where no rule is known.
@@ -203,11 +205,13 @@ class Result:
     status: Status
     reason: str | None
     lowered: Kernel | None
-    uses: tuple[MemoryUse, ...]
+    uses: tuple[MemoryPlan, ...]
     memories: tuple[Check, ...]
     limits: tuple[Check, ...]
     stages: Stages
     evidence: Evidence
+    estimated: bool = False
+    by_core: bool = False
     rows: tuple[Row, ...] = ()
     packing_note: str | None = None
     residency: Residency | None = None
@@ -223,11 +227,6 @@ class Result:
     def main(self) -> Check | None:
         """The check of the memory that tiles are staged in; on Ascend the fullest one's."""
         return fullest(self.memories)
-
-    @property
-    def on_ascend(self) -> bool:
-        """Whether it is for an Ascend chip: several memories, and rounds of blocks."""
-        return self.rounds is not None or (self.target or self.arch).startswith("ascend")
 
     @property
     def silent_overflow(self) -> bool:

@@ -7,7 +7,7 @@ from math import prod
 
 from tilefit._devices.names import Device, products_of
 from tilefit._kernel.kernel import Kernel
-from tilefit._kernel.memory import STAGING, Evidence, Memory
+from tilefit._kernel.memory import STAGING, Evidence, Memory, Owner
 from tilefit._occupancy.occupancy import occupancy
 from tilefit._placement.open_buffers import open_buffers
 from tilefit._placement.place import place
@@ -15,6 +15,11 @@ from tilefit._planning.report import Residency, Rounds
 
 _CUBE = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
 _ANY_CORE = "AI core"  # before 910B a core is a cube and a vector unit together
+
+
+def by_core(device: Device) -> bool:
+    """Say whether the memories of a device belong to cores that blocks take, not to blocks."""
+    return device.main_pool.owner is not Owner.BLOCK
 
 
 def residency(kernel: Kernel, device: Device) -> Residency | None:
@@ -26,11 +31,9 @@ def residency(kernel: Kernel, device: Device) -> Residency | None:
     """
     use = next((use for use in place(kernel) if use.memory in STAGING), None)
     threads = kernel.launch.threads
-    if device.vendor not in ("nvidia", "amd") or threads is None:
+    if use is None or threads is None or not device.has(use.memory):
         return None
-    if use is not None and use.evidence is Evidence.DECLARED:
-        return None
-    if use is None or use.dynamic_bytes is None:
+    if use.evidence is Evidence.DECLARED or use.dynamic_bytes is None:
         return None
     pool = device.pool(use.memory)
     limit, core = pool.per_block_bytes, pool.core or "core"
@@ -72,7 +75,7 @@ def rounds(kernel: Kernel, device: Device) -> Rounds | None:
     Returns:
         None on other devices.
     """
-    if device.vendor != "ascend":
+    if not by_core(device):
         return None
     cube = uses_cube(kernel)
     if cube is not None:
@@ -99,7 +102,7 @@ def _rounds(kernel: Kernel, device: Device, *, cube: bool) -> Rounds:
     if core not in counts and _ANY_CORE in counts:
         core = _ANY_CORE
     cores = counts.get(core)
-    grid = kernel.launch.grid
+    grid = kernel.launch.grid or ()
     numbers = [extent for extent in grid if isinstance(extent, int)]
     blocks = prod(numbers) if len(numbers) == len(grid) else None
     reason = None
@@ -128,5 +131,7 @@ def uses_cube(kernel: Kernel) -> bool | None:
         return kernel.cores != "vector"
     if kernel.gemms > 0 or any(buffer.memory in _CUBE for buffer in kernel.buffers):
         return True
-    placed = kernel.dynamic_bytes is not None and not open_buffers(kernel)
+    ub = kernel.use(Memory.UB)
+    placed = kernel.complete and (ub is None or ub.total_bytes is not None)
+    placed = placed and not open_buffers(kernel)
     return False if placed and any(b.memory is Memory.UB for b in kernel.buffers) else None

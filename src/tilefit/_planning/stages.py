@@ -10,30 +10,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilefit._errors import TilefitError
-from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.kernel import Kernel, StageRule
 from tilefit._kernel.memory import STAGING
-from tilefit._placement.place import on_ascend
+from tilefit._kernel.toolchain import STAGE_PARAMETERS
 from tilefit._planning.report import Stages, Versions
 from tilefit._verdict.judge import Status, Verdict
 
 Reader = Callable[[Mapping[str, Any]], tuple[Kernel, ...]]
 Judge = Callable[[Kernel], Verdict]
 
-_NAMES = ("num_stages", "stages", "num_stage", "n_stages", "nstages", "stage", "pipeline_stages")
 # beyond this many stages nobody pipelines, and lowering time grows with each
 MOST_STAGES = 32
 _MOST_LOWERINGS = 12
 
 
-def stage_parameter(names: Sequence[str]) -> str | None:
+def stage_parameter(names: Sequence[str], known: Sequence[str] = STAGE_PARAMETERS) -> str | None:
     """Return the parameter that sets the stages, by the names that people give it."""
     folded = {name.casefold(): name for name in names}
-    return next((folded[name] for name in _NAMES if name in folded), None)
+    return next((folded[name] for name in known if name in folded), None)
 
 
-def stage_parameters(names: Sequence[str]) -> list[str]:
+def stage_parameters(names: Sequence[str], known: Sequence[str] = STAGE_PARAMETERS) -> list[str]:
     """Return all parameters that may set stages or versions: a loop in a loop has its own."""
-    first = stage_parameter(names)
+    first = stage_parameter(names, known)
     return [
         name
         for name in names
@@ -60,8 +59,9 @@ def largest_stages(
         read: Lowers the kernel with other parameters.
         judge: Judges one device function.
     """
-    if any(on_ascend(kernel) for kernel in kernels):
-        return _on_ascend(kernels, parameter, current)
+    rules = {kernel.stage_rule for kernel in kernels} - {StageRule.EXACT}
+    if rules:
+        return _fewer(kernels, parameter, current, chosen=rules == {StageRule.CHOSEN})
     if parameter is None:
         return _none(None, None, "the kernel has no parameter for its stages")
     if not isinstance(current, int) or isinstance(current, bool) or current < 1:
@@ -80,23 +80,24 @@ def largest_stages(
     return _Search(kernels, parameter, current, params, read, judge).run()
 
 
-def _on_ascend(kernels: tuple[Kernel, ...], parameter: str | None, current: Any) -> Stages:
+def _fewer(
+    kernels: tuple[Kernel, ...], parameter: str | None, current: Any, *, chosen: bool
+) -> Stages:
     """Say what was made of the stages: a count that is too high is no failure there."""
-    compiled = all(kernel.toolchain != "source" for kernel in kernels)
     return Stages(
         parameter=parameter,
         current=current if isinstance(current, int) else None,
         largest=None,
         reason="the scheduler takes fewer versions instead of failing, so no count is the largest"
-        if compiled
+        if chosen
         else "the source alone does not say how many versions are kept",
         versions=tuple(found for kernel in kernels for found in versions_of(kernel)),
     )
 
 
 def versions_of(kernel: Kernel) -> tuple[Versions, ...]:
-    """Return how many versions an Ascend scheduler chose of each buffer that it could multiply."""
-    if not on_ascend(kernel) or kernel.toolchain == "source":
+    """Return how many versions a scheduler chose of each buffer that it could multiply."""
+    if kernel.stage_rule is not StageRule.CHOSEN:
         return ()
     return tuple(
         Versions(buffer=buffer.name, asked=buffer.stages, chosen=buffer.copies)

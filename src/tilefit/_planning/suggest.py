@@ -5,7 +5,7 @@ The edit set and its order are documented in docs/suggestions.md:
 ========================================  ====
 edit                                      cost
 ========================================  ====
-merge shared memory aggressively             1
+a pass config that makes it smaller          1
 one stage fewer                              2 each
 threads down by one warp group (128)         3 each
 halve a K tile                               3
@@ -13,8 +13,9 @@ halve another tile                           4
 two edits                          their sum
 ========================================  ====
 
-On Ascend there is nothing to merge, and every parameter that sets stages or versions counts: a
-loop in a loop has its own. A tile of UB is also cut to what the limit leaves, at a cost of 3.
+The pass configs, and whether every parameter that sets stages or versions counts, are the
+toolchain's (see `tilefit._kernel.toolchain.Edits`). A tile of UB is
+also cut to what the limit leaves, at a cost of 3.
 
 Edits are tried in the order of their cost, then of the table, until three fit or twelve were
 lowered. So nothing cheaper than the first that fits was left out, as long as one was found.
@@ -30,6 +31,7 @@ from typing import Any
 
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import Memory
+from tilefit._kernel.toolchain import Toolchain
 from tilefit._planning.outcome import Judge, outcome_of
 from tilefit._planning.report import Edit, Tried
 from tilefit._planning.stages import stage_parameter, stage_parameters
@@ -37,7 +39,6 @@ from tilefit._verdict.judge import Status
 
 MOST_LOWERINGS = 12
 ENOUGH = 3
-AGGRESSIVE_MERGE = "tl.enable_aggressive_shared_memory_merge"
 _WARP_GROUP = 128
 _SMALLEST_TILE = 16
 _MOST_GRAIN = 256
@@ -46,16 +47,21 @@ Reader = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[Kernel, ...]]
 
 
 def edits(
-    params: Mapping[str, Any], *, ascend: bool = False, cuts: Mapping[str, int] | None = None
+    params: Mapping[str, Any],
+    toolchain: Toolchain,
+    vendor: str,
+    *,
+    cuts: Mapping[str, int] | None = None,
 ) -> list[Edit]:
     """Return every single edit and every pair of different kinds, cheapest first.
 
     Args:
         params: The kernel's own parameters with their current values.
-        ascend: Whether they are for a kernel on Ascend.
+        toolchain: What compiles the kernel.
+        vendor: Whose chips it is for.
         cuts: Tiles to try at a size other than the half: see `cuts_of`.
     """
-    groups = [group for group in _groups(params, ascend, cuts or {}) if group]
+    groups = [group for group in _groups(params, toolchain, vendor, cuts or {}) if group]
     singles = [edit for group in groups for edit in group]
     pairs = [
         Edit(a.cost + b.cost, a.params + b.params, a.pass_configs + b.pass_configs)
@@ -67,15 +73,16 @@ def edits(
 
 
 def _groups(
-    params: Mapping[str, Any], ascend: bool, cuts: Mapping[str, int]
+    params: Mapping[str, Any], toolchain: Toolchain, vendor: str, cuts: Mapping[str, int]
 ) -> Iterator[list[Edit]]:
     """Yield the edits of one kind at a time; a pair takes two kinds."""
-    if not ascend:
-        yield [Edit(1, pass_configs=((AGGRESSIVE_MERGE, True),))]
+    extra, known = toolchain.edits_for(vendor), toolchain.stage_parameters
+    for config in extra.pass_configs:
+        yield [Edit(1, pass_configs=(config,))]
     numbers = {n: v for n, v in params.items() if isinstance(v, int) and not isinstance(v, bool)}
-    first = stage_parameter(list(numbers))
+    first = stage_parameter(list(numbers), known)
     one = [] if first is None else [first]
-    for stages in stage_parameters(list(numbers)) if ascend else one:
+    for stages in stage_parameters(list(numbers), known) if extra.all_stages else one:
         now = numbers[stages]
         yield [Edit(2 * (now - s), ((stages, s),)) for s in range(now - 1, 0, -1)]
     for name, value in numbers.items():
@@ -140,12 +147,13 @@ def along_k(name: str) -> bool:
 
 def tried_edits(
     own: Mapping[str, Any],
+    toolchain: Toolchain,
+    vendor: str,
     *,
     params: Mapping[str, Any],
     read: Reader,
     judge: Judge,
     progress: Callable[[str], None] | None = None,
-    ascend: bool = False,
     cuts: Mapping[str, int] | None = None,
 ) -> tuple[Tried, ...]:
     """Lower edits, cheapest first, until three fit or twelve were lowered; return all tried.
@@ -154,16 +162,17 @@ def tried_edits(
 
     Args:
         own: The kernel's own parameters with their current values, defaults included.
+        toolchain: As for `edits`.
+        vendor: As for `edits`.
         params: Those of them that the user set.
         read: Lowers the kernel with other parameters and pass configs.
         judge: Judges one device function.
         progress: Called with a line before each lowering.
-        ascend: Whether the kernel is on Ascend.
         cuts: As for `edits`.
     """
     outcomes: list[Tried] = []
     fitting: list[Edit] = []
-    todo = deque(edits(own, ascend=ascend, cuts=cuts))
+    todo = deque(edits(own, toolchain, vendor, cuts=cuts))
     while todo:
         edit = todo.popleft()
         if len(outcomes) == MOST_LOWERINGS or len(fitting) == ENOUGH:

@@ -82,7 +82,7 @@ def _result(result: Result) -> dict[str, Any]:
         "matrix_instructions": lowered.matrix_instructions if lowered else None,
         "threads": lowered.launch.threads if lowered else None,
         "threads_declared": lowered.launch.threads_declared if lowered else None,
-        "grid": list(lowered.launch.grid) if lowered else None,
+        "grid": list(lowered.launch.grid) if lowered and lowered.launch.grid else None,
         "cluster": list(lowered.launch.cluster) if lowered and lowered.launch.cluster else None,
         "roles": [
             {"name": r.name, "threads": r.threads, "registers": r.registers}

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from tilefit._placement.place import ASCEND_OWNERS
+from tilefit._kernel.memory import Memory
 from tilefit._planning.report import Report, Result
 
 _COLUMNS = (
@@ -50,7 +50,7 @@ def render_md(report: Report) -> str:
 
 def _rows(report: Report, columns: Sequence[str]) -> tuple[list[str], list[list[object]]]:
     """Return the header and the cells; a parameter that has a column's name gets a prefix."""
-    shown = [*columns, *_of_ascend(report)]
+    shown = [*columns, *_of_cores(report)]
     varying = () if report.several_kernels else report.varying
     header = [*(f"param.{name}" if name in shown else name for name in varying), *shown]
     rows: list[list[object]] = []
@@ -78,10 +78,11 @@ def _escaped(cell: object) -> str:
     return str(cell).replace("|", "\\|")
 
 
-def _of_ascend(report: Report) -> list[str]:
-    """Return the columns that a report on Ascend has besides: each memory that is used."""
-    used = {check.name for result in report.results for check in result.memories}
-    memories = [m for m in ASCEND_OWNERS if m in used]
+def _of_cores(report: Report) -> list[str]:
+    """Return the columns for memories of cores: each that is used."""
+    here = [result for result in report.results if result.by_core]
+    used = {check.name for result in here for check in result.memories}
+    memories = [m for m in Memory if m in used]
     names = [name for m in memories for name in (f"{m}_bytes", f"{m}_limit_bytes")]
     return ["memory", "rounds", "silent_overflow", *names] if memories else []
 

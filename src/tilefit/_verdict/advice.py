@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import STAGING, Memory
-from tilefit._placement.place import ASCEND_OWNERS
 from tilefit._verdict.judge import Check, Status
 
 _WARP_GROUP = 128
+_CORE_MEMORIES = (Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
 
 
 def advice(kernel: Kernel, checks: Sequence[Check]) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def _for(kernel: Kernel, check: Check) -> Iterable[str]:
         yield from _shared(kernel)
     elif check.name == Memory.TENSOR and check.limit == 0:
         yield "accumulate in a fragment (T.alloc_fragment): this chip has no tensor memory"
-    elif check.name in ASCEND_OWNERS:
+    elif check.name in _CORE_MEMORIES:
         yield from _tiles(kernel, check)
     elif check.name == "overlap":
         yield (

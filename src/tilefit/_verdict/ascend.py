@@ -18,15 +18,14 @@ from tilefit._placement.open_buffers import (
     with_versions_that_fit,
     words,
 )
-from tilefit._placement.place import MemoryUse
-from tilefit._verdict.check import Check, Policy, Status, no_blocks, why_open
+from tilefit._placement.place import MemoryPlan
+from tilefit._verdict.check import UNREAD, Check, Policy, Status, no_blocks, why_open
 
 _NAMED = 3  # buffers that a sentence names
 _NEVER_SEEN = ("api-scratch",)  # conditions that no toolchain here reports
 
 _EITHER = "ub or l1"
 _NAME_IT = "allocate with a function that names it"
-_UNREAD = "not all that the kernel allocates could be read from its source"
 _OUTLOOKS = {Outlook.FITS: Status.FITS, Outlook.NEVER: Status.DOES_NOT_FIT}
 
 ACCEPTED = "the compiler accepts this; the chip has no such bytes"
@@ -72,12 +71,12 @@ def limit_of(kernel: Kernel, memory: Memory, device: Device) -> Limit:
 
 def as_scheduled(kernel: Kernel, device: Device) -> Kernel:
     """Return a kernel with the versions that an estimate may count on a device."""
-    here = [arena.memory for arena in kernel.arenas if device.has(arena.memory)]
+    here = [use.memory for use in kernel.memories if device.has(use.memory)]
     limits = {memory: limit_of(kernel, memory, device).bytes for memory in here}
     return with_versions_that_fit(kernel, limits)
 
 
-def arena_check(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) -> Check:
+def arena_check(kernel: Kernel, use: MemoryPlan, device: Device, policy: Policy) -> Check:
     """Hold one memory of Ascend against the limit that applies, and say why it does."""
     limit = limit_of(kernel, use.memory, device)
     allowed = limit.bytes - (policy.headroom_bytes if use.memory is Memory.UB else 0)
@@ -135,14 +134,14 @@ def _why_open(kernel: Kernel, memory: Memory) -> str:
     reason = why_open(kernel, memory, (*mine, *shared))
     if reason is not None:
         return reason
-    compiled = any(a.evidence is Evidence.COMPILED for a in kernel.arenas)
+    compiled = any(use.evidence is Evidence.COMPILED for use in kernel.memories)
     if compiled or any(b.bytes is None for b in (*mine, *shared)):
         return f"{memory} bytes depend on a size that is not set: --set NAME=VALUE"
     if others:
         verb = "is" if len(others) == 1 else "are"
         names = ", ".join(b.name for b in others)
         return f"{memory} bytes depend on where {names} {verb}: {_NAME_IT}"
-    return f"{memory} bytes are not known: {_UNREAD}"
+    return f"{memory} bytes are not known: {UNREAD}"
 
 
 def ascend_checks(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
@@ -150,13 +149,9 @@ def ascend_checks(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Ch
 
     Blocks run in rounds, and threads exist in SIMT parts only: neither has a known limit.
     """
-    for axis, blocks in zip("xyz", kernel.launch.grid, strict=False):
+    for axis, blocks in zip("xyz", kernel.launch.grid or (), strict=False):
         if isinstance(blocks, int) and blocks <= 0:
             yield no_blocks(axis, blocks, None)
-    if kernel.dynamic_bytes is None and None not in [a.total_bytes for a in kernel.arenas]:
-        # no memory says that something is missing, so that all of them would fit
-        reason = next(iter(kernel.unread), _UNREAD)
-        yield Check(name="unread", value=None, limit=None, status=Status.UNKNOWN, reason=reason)
     yield from _overlaps(kernel)
     yield from _open(kernel, device, policy)
 
@@ -199,7 +194,7 @@ def _open(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
         )
 
 
-def accepted(use: MemoryUse, limit_bytes: int) -> bool:
+def accepted(use: MemoryPlan, limit_bytes: int) -> bool:
     """Say whether the compiler took more of a memory than there is, without a word."""
     return (
         use.evidence is Evidence.COMPILED

@@ -9,6 +9,8 @@ from enum import StrEnum
 from tilefit._kernel.kernel import Buffer, Dim, Kernel
 from tilefit._kernel.memory import STAGING, Memory
 
+UNREAD = "not all that the kernel allocates could be read from its source"
+
 
 class Status(StrEnum):
     """What can be said, worst first."""
@@ -17,12 +19,13 @@ class Status(StrEnum):
     CANNOT_LOWER = "cannot-lower"
     UNKNOWN = "unknown"
     FITS = "fits"
+    NOT_ASKED = "not-asked"  # of a check alone: the question lacks what it is about
 
 
 def worst(statuses: Iterable[Status]) -> Status:
-    """Return the worst of several; ``fits`` for none."""
+    """Return the worst of several; ``fits`` for none, as what was not asked counts for nothing."""
     order = list(Status)
-    return min(statuses, key=order.index, default=Status.FITS)
+    return min((*statuses, Status.FITS), key=order.index)
 
 
 @dataclass(frozen=True, slots=True)

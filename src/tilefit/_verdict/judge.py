@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilefit._devices.names import Device
 from tilefit._kernel.kernel import Dim, Kernel
 from tilefit._kernel.memory import STAGING, Memory
 from tilefit._kernel.units import round_up
-from tilefit._placement.place import ASCEND_OWNERS, MemoryUse, on_ascend
+from tilefit._placement.place import MemoryPlan
 from tilefit._verdict.ascend import arena_check, ascend_checks
-from tilefit._verdict.check import Check, Policy, Status, fullest, no_blocks, why_open, worst
+from tilefit._verdict.check import (
+    UNREAD,
+    Check,
+    Policy,
+    Status,
+    fullest,
+    no_blocks,
+    why_open,
+    worst,
+)
 
 __all__ = ["Check", "Policy", "Status", "Verdict", "fullest", "judge", "worst"]
 
@@ -39,68 +48,127 @@ class Verdict:
 
 
 def judge(
-    kernel: Kernel, uses: Sequence[MemoryUse], device: Device, policy: Policy | None = None
+    kernel: Kernel, plans: Sequence[MemoryPlan], device: Device, policy: Policy | None = None
 ) -> Verdict:
-    """Hold a placed kernel against a device."""
+    """Hold a placed kernel against a device.
+
+    What no check covers is never a fit: a memory that the device lacks or that has no check, a
+    buffer without a total of its memory, a vendor without launch limits, bytes that nobody read.
+    """
     policy = policy or Policy()
-    memories = tuple(_memory(kernel, use, device, policy) for use in uses)
-    limits = tuple(_launch(kernel, device, policy))
+    memories = tuple(_memory(kernel, plan, device, policy) for plan in plans)
     vanished = _vanished(kernel)
-    checks = [*memories, *limits]
+    launch = _LAUNCH_CHECKS.get(device.vendor, (_no_launch_checks,))
+    limits = (
+        *_unplaced(kernel, plans, device),
+        *_unread(kernel, memories),
+        *(found for check in launch for found in check(kernel, device, policy)),
+    )
     if vanished:
         # the bytes are those of a kernel without its buffers: they prove nothing that fits
         memories = tuple(
             replace(c, status=Status.UNKNOWN, reason=vanished) if c.status is Status.FITS else c
             for c in memories
         )
-        checks = [*memories, *limits]
+    checks = [*memories, *limits]
     status = worst(c.status for c in checks)
     reason = next((c.reason for c in checks if c.status is status and c.reason), None)
     return Verdict(status=status, reason=reason, memories=memories, limits=limits)
 
 
-def _launch(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
-    if device.vendor == "ascend" or on_ascend(kernel):
-        yield from ascend_checks(kernel, device, policy)
-        return
-    yield _threads(kernel, device)
-    yield from _grid(kernel, device)
-    yield from _cluster(kernel, device)
-    yield from _registers(kernel, device)
-    yield from _static(kernel, device)
+# ---- memories --------------------------------------------------------------------------------
 
 
-def _memory(kernel: Kernel, use: MemoryUse, device: Device, policy: Policy) -> Check:
-    if not device.has(use.memory):
+def _memory(kernel: Kernel, plan: MemoryPlan, device: Device, policy: Policy) -> Check:
+    if not device.has(plan.memory):
+        return _lacking(plan.memory, plan.total_bytes, device)
+    check = _MEMORY_CHECKS.get(plan.memory)
+    if check is None:
         return Check(
-            name=use.memory,
-            value=use.total_bytes,
-            limit=0,
-            status=Status.DOES_NOT_FIT,
-            reason=f"{device.name} has no {use.memory} memory",
+            name=plan.memory,
+            value=plan.total_bytes,
+            limit=None,
+            status=Status.UNKNOWN,
+            reason=f"no check is known for {plan.memory} memory",
         )
-    if device.vendor == "ascend":
-        return arena_check(kernel, use, device, policy)
-    limit = device.pool(use.memory).per_block_bytes
-    limit -= policy.headroom_bytes if use.memory in STAGING else 0
-    if use.total_bytes is None:
-        mine = [b for b in kernel.buffers if b.memory in (use.memory, Memory.UNDECIDED)]
-        reason = why_open(kernel, use.memory, mine)
-        reason = reason or f"{use.memory} bytes depend on a size that is not set: --set NAME=VALUE"
-        return Check(name=use.memory, value=None, limit=limit, status=Status.UNKNOWN, reason=reason)
-    if use.total_bytes <= limit:
-        return Check(name=use.memory, value=use.total_bytes, limit=limit, status=Status.FITS)
-    over = use.total_bytes - limit
+    return check(kernel, plan, device, policy)
+
+
+def _lacking(memory: Memory, value: int | None, device: Device) -> Check:
     return Check(
-        name=use.memory,
-        value=use.total_bytes,
-        limit=limit,
+        name=memory,
+        value=value,
+        limit=0,
         status=Status.DOES_NOT_FIT,
-        reason=f"{use.memory} {use.total_bytes:,} B, limit {limit:,} B: over by {over:,} B",
+        reason=f"{device.name} has no {memory} memory",
     )
 
 
-def _threads(kernel: Kernel, device: Device) -> Check:
+def _block_check(kernel: Kernel, plan: MemoryPlan, device: Device, policy: Policy) -> Check:
+    """Hold the bytes of one block against what a block may have."""
+    limit = device.pool(plan.memory).per_block_bytes
+    limit -= policy.headroom_bytes if plan.memory in STAGING else 0
+    total = plan.total_bytes
+    if total is None:
+        mine = [b for b in kernel.buffers if b.memory in (plan.memory, Memory.UNDECIDED)]
+        reason = why_open(kernel, plan.memory, mine)
+        reason = reason or f"{plan.memory} bytes depend on a size that is not set: --set NAME=VALUE"
+        return Check(
+            name=plan.memory, value=None, limit=limit, status=Status.UNKNOWN, reason=reason
+        )
+    if total <= limit:
+        return Check(name=plan.memory, value=total, limit=limit, status=Status.FITS)
+    return Check(
+        name=plan.memory,
+        value=total,
+        limit=limit,
+        status=Status.DOES_NOT_FIT,
+        reason=f"{plan.memory} {total:,} B, limit {limit:,} B: over by {total - limit:,} B",
+    )
+
+
+def _unplaced(kernel: Kernel, plans: Sequence[MemoryPlan], device: Device) -> Iterable[Check]:
+    """Yield a check for each memory that holds a buffer and of which no total is known."""
+    placed = {plan.memory for plan in plans}
+    used = dict.fromkeys(b.memory for b in kernel.buffers if b.copies != 0)
+    for memory in used:
+        if memory in placed or memory in _NO_TOTAL:
+            continue
+        if not device.has(memory):
+            yield _lacking(memory, None, device)
+            continue
+        names = ", ".join(b.name for b in kernel.buffers if b.memory is memory)
+        reason = f"{names} in {memory}: {kernel.toolchain} gives no total of that memory"
+        yield Check(name=memory, value=None, limit=None, status=Status.UNKNOWN, reason=reason)
+
+
+def _unread(kernel: Kernel, memories: Sequence[Check]) -> Iterable[Check]:
+    """Yield a check if bytes are missing and no memory says so: all of them would fit."""
+    if not kernel.complete and all(check.value is not None for check in memories):
+        reason = next(iter(kernel.unread), UNREAD)
+        yield Check(name="unread", value=None, limit=None, status=Status.UNKNOWN, reason=reason)
+
+
+# ---- the launch ------------------------------------------------------------------------------
+
+
+def _no_launch_checks(_: Kernel, device: Device, __: Policy) -> Iterable[Check]:
+    reason = f"no launch limits are known for {device.vendor} chips"
+    yield Check(name="launch", value=None, limit=None, status=Status.UNKNOWN, reason=reason)
+
+
+def _undecided(kernel: Kernel, _: Device, __: Policy) -> Iterable[Check]:
+    """A buffer of which the source does not say where it is may be in any memory."""
+    names = ", ".join(b.name for b in kernel.buffers if b.memory is Memory.UNDECIDED)
+    if names:
+        reason = f"the source alone does not say which memory holds {names}"
+        yield Check(name="undecided", value=None, limit=None, status=Status.UNKNOWN, reason=reason)
+
+
+def _threads(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
+    if kernel.launch.threads is None and kernel.launch.grid is None:
+        yield _not_asked("threads", device.max_threads_per_block)
+        return
     check = _at_most("threads", kernel.launch.threads, device.max_threads_per_block)
     declared = kernel.launch.threads_declared
     if check.status is Status.DOES_NOT_FIT and declared and declared != kernel.launch.threads:
@@ -109,17 +177,19 @@ def _threads(kernel: Kernel, device: Device) -> Check:
             if kernel.launch.threads
             else ""
         )
-        return Check(
-            name=check.name,
-            value=check.value,
-            limit=check.limit,
-            status=check.status,
-            reason=f"{check.reason}{added}",
-        )
-    return check
+        check = replace(check, reason=f"{check.reason}{added}")
+    yield check
 
 
-def _grid(kernel: Kernel, device: Device) -> Iterable[Check]:
+def _not_asked(name: str, limit: int | None) -> Check:
+    reason = f"{name} not asked: no launch was given"
+    return Check(name=name, value=None, limit=limit, status=Status.NOT_ASKED, reason=reason)
+
+
+def _grid(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
+    if kernel.launch.grid is None:
+        yield _not_asked("grid", None)
+        return
     limits = device.max_grid or (None, None, None)
     for axis, blocks, limit in zip("xyz", kernel.launch.grid, limits, strict=True):
         if isinstance(blocks, int) and blocks <= 0:
@@ -128,7 +198,7 @@ def _grid(kernel: Kernel, device: Device) -> Iterable[Check]:
             yield _at_most(f"grid.{axis}", blocks, limit)
 
 
-def _cluster(kernel: Kernel, device: Device) -> Iterable[Check]:
+def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     cluster = kernel.launch.cluster
     if cluster is None or all(d == 1 for d in cluster):
         return
@@ -160,7 +230,7 @@ def _cluster(kernel: Kernel, device: Device) -> Iterable[Check]:
         )
     else:
         yield _at_most("cluster", blocks, most)
-    for axis, extent, grid in zip("xyz", cluster, kernel.launch.grid, strict=False):
+    for axis, extent, grid in zip("xyz", cluster, kernel.launch.grid or (), strict=False):
         if isinstance(grid, int) and grid % extent:
             yield Check(
                 name=f"cluster.{axis}",
@@ -171,16 +241,17 @@ def _cluster(kernel: Kernel, device: Device) -> Iterable[Check]:
             )
 
 
-def _static(kernel: Kernel, device: Device) -> Iterable[Check]:
+def _static(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     """Check the static part alone: only a dynamic one can opt in to more than the default.
 
     ptxas 13.0 refuses a larger static part below sm_90 and accepts it from there on; whether
     such a kernel launches was not tried by anyone we know of, so it is unknown.
     """
-    if device.vendor != "nvidia" or not device.has(kernel.staging):
+    use = kernel.staged
+    if use is None or not device.has(use.memory):
         return
-    default = device.pool(kernel.staging).default_per_block_bytes
-    static = kernel.static_bytes
+    default = device.pool(use.memory).default_per_block_bytes
+    static = use.static_bytes
     if default is None or static <= default:
         return
     target = kernel.target.removeprefix("sm_").rstrip("af")
@@ -197,7 +268,7 @@ def _static(kernel: Kernel, device: Device) -> Iterable[Check]:
     )
 
 
-def _registers(kernel: Kernel, device: Device) -> Iterable[Check]:
+def _registers(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     """Check the registers of an assembled kernel: those of a block, and those of its roles."""
     threads, each = kernel.launch.threads, kernel.registers_per_thread
     if threads is None or each is None or device.warp_size is None:
@@ -255,11 +326,7 @@ def _vanished(kernel: Kernel) -> str | None:
 
     An empty loop alone proves nothing: a loop over the rest of an even division is empty too.
     """
-    removed = {
-        buffer.name
-        for buffer in kernel.buffers
-        if buffer.copies == 0 or (buffer.memory in ASCEND_OWNERS and buffer.bytes == 0)
-    }
+    removed = {buffer.name for buffer in kernel.buffers if buffer.copies == 0 or buffer.bytes == 0}
     for loop in kernel.loops:
         gone = [name for name in loop.buffers if name in removed]
         if isinstance(loop.extent, int) and loop.extent <= 0 and gone:
@@ -269,3 +336,24 @@ def _vanished(kernel: Kernel) -> str | None:
                 f"{', '.join(gone)} {verb}; give sizes that run it with --set"
             )
     return None
+
+
+# ---- what is checked -------------------------------------------------------------------------
+
+_NO_TOTAL = (Memory.REGISTERS, Memory.GLOBAL, Memory.NONE, Memory.UNDECIDED)
+"""Not on the chip, or counted otherwise: registers by the thread, what is undecided by name."""
+
+MemoryCheck = Callable[[Kernel, MemoryPlan, Device, Policy], Check]
+_MEMORY_CHECKS: Mapping[Memory, MemoryCheck] = {
+    **dict.fromkeys((Memory.SHARED, Memory.LDS, Memory.TENSOR), _block_check),
+    **dict.fromkeys((Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C), arena_check),
+}
+"""How the bytes of a memory are held against its limit."""
+
+LaunchCheck = Callable[[Kernel, Device, Policy], Iterable[Check]]
+_LAUNCH_CHECKS: Mapping[str, tuple[LaunchCheck, ...]] = {
+    "nvidia": (_threads, _grid, _cluster, _registers, _static, _undecided),
+    "amd": (_threads, _grid, _cluster, _registers, _undecided),
+    "ascend": (ascend_checks,),
+}
+"""What is checked of a launch on a vendor's chips."""

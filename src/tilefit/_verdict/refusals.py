@@ -5,7 +5,7 @@ The messages are known to `explain`; its table is the only one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tilefit._devices.names import Device
@@ -13,7 +13,6 @@ from tilefit._explain import Finding, explain
 from tilefit._kernel.kernel import Kernel
 from tilefit._placement.ascend_compare import tile_of
 from tilefit._placement.ascend_packer import layout
-from tilefit._placement.place import ASCEND_OWNERS
 from tilefit._verdict.ascend import limit_of
 
 SILENCED = "T.annotate_unlimit_memory would turn this refusal into a silent overflow"
@@ -58,7 +57,7 @@ def reuse_would_do(
     """
     shares: list[str] = []
     for big, small in zip(whole, smaller, strict=False):
-        for memory in ASCEND_OWNERS:
+        for memory in (use.memory for use in big.memories):
             sized = [b for b in big.buffers if b.memory is memory and b.copies]
             lived = [b for b in small.buffers if b.memory is memory and b.copies]
             if [b.name for b in sized] != [b.name for b in lived]:
@@ -117,3 +116,22 @@ def _why(finding: Finding, device: Device) -> str:
             return " (all that a kernel may use)"
         return " (others take the rest)"
     return ""
+
+
+def _ascend_words(message: str, device: Device) -> str:
+    return plain_refusal(message, device) or cautious(message)
+
+
+_WORDS: Mapping[str, Callable[[str, Device], str]] = {"ascend": _ascend_words}
+"""How a refusal for a vendor's chips is put into plain words; others stay as they are."""
+
+
+def in_plain_words(message: str, device: Device) -> str:
+    """Return a compiler's reason, put into plain words where they are known."""
+    words = _WORDS.get(device.vendor)
+    return message if words is None else words(message, device)
+
+
+def for_want_of_memory(message: str, device: Device) -> bool:
+    """Say whether a compiler refused because a memory is too small: a smaller tile helps then."""
+    return device.vendor in _WORDS and plain_refusal(message, device) is not None

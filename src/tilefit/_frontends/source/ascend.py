@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tilefit._frontends.source.allocate import is_borrowed
 from tilefit._frontends.source.trace import TracedLaunch
-from tilefit._kernel.kernel import Arena, Buffer
+from tilefit._kernel.kernel import Buffer, MemoryUse
 from tilefit._kernel.memory import Evidence, Memory, Owner
 
 _CUBE_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
@@ -40,9 +40,9 @@ def memory_in_gemm(places: Sequence[int]) -> Memory:
     return found.pop() if len(found) == 1 else Memory.UNDECIDED
 
 
-def arenas_of(
+def uses_of(
     launch: TracedLaunch, buffers: Sequence[Buffer], *, complete: bool
-) -> tuple[Arena, ...]:
+) -> tuple[MemoryUse, ...]:
     """Return the sum of each memory that a kernel uses.
 
     Args:
@@ -60,7 +60,7 @@ def arenas_of(
         may_hold_more.update(_OPEN)
     if any(b.scope == "local.fragment" for b in undecided if b not in _loose(launch, buffers)):
         may_hold_more.update(_GEMM_PLACES.values())
-    found: list[Arena] = []
+    found: list[MemoryUse] = []
     for memory, owner in OWNERS.items():
         mine = [b for b in buffers if b.memory is memory]
         if not mine and memory not in may_hold_more:
@@ -68,10 +68,10 @@ def arenas_of(
         sized = all(b.bytes is not None for b in mine)
         known = complete and sized and memory not in may_hold_more
         found.append(
-            Arena(
+            MemoryUse(
                 memory=memory,
                 owner=owner,
-                total_bytes=sum(b.bytes or 0 for b in mine) if known else None,
+                dynamic_bytes=sum(b.bytes or 0 for b in mine) if known else None,
                 evidence=Evidence.DECLARED,
             )
         )

@@ -7,15 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilefit._frontends.source.allocate import is_borrowed
-from tilefit._frontends.source.ascend import arenas_of, conditions_of, cores_of, open_lines
+from tilefit._frontends.source.ascend import conditions_of, cores_of, open_lines, uses_of
 from tilefit._frontends.source.buffers import Missing, buffer_of, dim, product
 from tilefit._frontends.source.find import plain
 from tilefit._frontends.source.ops import number
 from tilefit._frontends.source.trace import Trace, TracedLaunch, TracedLoop
 from tilefit._frontends.source.unknown import names_of
 from tilefit._frontends.source.values import Unknown, Value
-from tilefit._kernel.kernel import Kernel, Launch, Loop
-from tilefit._kernel.memory import STAGING, Memory
+from tilefit._frontends.uses import gpu_uses
+from tilefit._kernel.kernel import Buffer, Kernel, Launch, Loop, MemoryUse, StageRule
+from tilefit._kernel.memory import STAGING, Evidence, Memory
+from tilefit._kernel.scopes import memory_of
 
 # T.Kernel without threads= on a GPU (tilelang/cuda/language/kernel.py)
 _DEFAULT_THREADS = 128
@@ -93,9 +95,8 @@ def _without_launch(trace: Trace, origin: Origin) -> Kernel:
         params=_recorded(origin.params),
         launch=Launch(threads_declared=None, threads=None, grid=("?", "?", "?")),
         buffers=(),
-        dynamic_bytes=None,
-        static_bytes=0,
-        dynamic_align_bytes=None,
+        memories=() if origin.vendor == "ascend" else _on_gpu(origin, (), (), (), complete=False),
+        complete=False,
         notes=(*origin.notes, *trace.gaps, "the source alone does not show a T.Kernel block"),
         unread=(*origin.unread, *trace.gaps, f"no T.Kernel block in {origin.function}"),
     )
@@ -122,15 +123,33 @@ def _kernel(launch: TracedLaunch, trace: Trace, origin: Origin, function: str) -
         params=_recorded(origin.params),
         launch=_launch(launch, origin.vendor, missing),
         buffers=buffers,
-        dynamic_bytes=sum(b.bytes or 0 for b in dynamic) if complete else None,
-        static_bytes=sum(b.bytes or 0 for b in static),
-        dynamic_align_bytes=None,
+        memories=_on_gpu(origin, buffers, dynamic, static, complete=complete),
+        complete=complete,
         loops=tuple(_loop(loop) for loop in launch.loops),
         gemms=launch.gemms,
         notes=(*lines, *missing.lines()),
         unread=unread,
     )
     return _on_ascend(kernel, launch, whole) if origin.vendor == "ascend" else kernel
+
+
+def _on_gpu(
+    origin: Origin,
+    buffers: Sequence[Buffer],
+    dynamic: Sequence[Buffer],
+    static: Sequence[Buffer],
+    *,
+    complete: bool,
+) -> tuple[MemoryUse, ...]:
+    """Return the sums of what is declared; the dynamic one is not known unless all of it is."""
+    return gpu_uses(
+        buffers,
+        memory_of("tilelang", origin.vendor, "shared.dyn"),
+        dynamic_bytes=sum(b.bytes or 0 for b in dynamic) if complete else None,
+        static_bytes=sum(b.bytes or 0 for b in static),
+        align_bytes=None,
+        evidence=Evidence.DECLARED,
+    )
 
 
 def _on_ascend(kernel: Kernel, launch: TracedLaunch, whole: bool) -> Kernel:
@@ -140,19 +159,23 @@ def _on_ascend(kernel: Kernel, launch: TracedLaunch, whole: bool) -> Kernel:
     if unsure:
         missing.note("whether its vector and cube regions are there", *unsure)
     buffers = kernel.buffers
-    arenas = arenas_of(launch, buffers, complete=whole and not unsure)
-    ub = next((a.total_bytes for a in arenas if a.memory is Memory.UB), 0 if whole else None)
     return replace(
         kernel,
         launch=replace(kernel.launch, threads_declared=None, threads=None),
-        dynamic_bytes=ub,
-        static_bytes=0,
-        arenas=arenas,
+        memories=uses_of(launch, buffers, complete=whole and not unsure),
+        complete=whole,
+        stage_rule=StageRule.AT_MOST if _scheduled(kernel) else StageRule.UNKNOWN,
         conditions=conditions_of(launch),
         cores=None if unsure else cores_of(launch, buffers),
         notes=(*kernel.notes, *missing.lines(), *open_lines(launch, buffers)),
         unread=(*kernel.unread, *missing.lines()),
     )
+
+
+def _scheduled(kernel: Kernel) -> bool:
+    """Say whether TileLang's own backend compiles it, whose scheduler keeps as many as fit."""
+    own = kernel.target == "ascend"  # the adapter's targets are ascend-910b ...
+    return own and not kernel.toolchain_version.startswith("tilelang-ascend")
 
 
 def _launch(launch: TracedLaunch, vendor: str, missing: Missing) -> Launch:

@@ -34,6 +34,9 @@ __all__ = ["TileLangFrontend", "TileLangSource", "tvm_target"]
 
 
 _MERGE = Edits(pass_configs=(("tl.enable_aggressive_shared_memory_merge", True),))
+# nothing there merges; a loop in a loop has stages of its own; the scheduler is what checks that
+# the tiles of a loop fit
+_ON_ASCEND = Edits(all_stages=True, unchecked=(("tl.enable_auto_schedule", False),))
 _ASCEND = (Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
 
 TILELANG = Toolchain(
@@ -46,8 +49,7 @@ TILELANG = Toolchain(
         **dict.fromkeys((Memory.SHARED, Memory.LDS), "tilelang"),
         **dict.fromkeys(_ASCEND, "tilelang-ascend"),
     },
-    # on Ascend there is nothing to merge, and a loop in a loop has stages of its own
-    edits={"nvidia": _MERGE, "amd": _MERGE, "ascend": Edits(all_stages=True)},
+    edits={"nvidia": _MERGE, "amd": _MERGE, "ascend": _ON_ASCEND},
 )
 
 

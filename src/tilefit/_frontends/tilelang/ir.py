@@ -28,7 +28,10 @@ from tilefit._frontends.tilelang.declared import (
 from tilefit._frontends.tilelang.liveness import DISABLE_REUSE
 from tilefit._frontends.tilelang.notes import gemms_of, notes_of, roles_of
 from tilefit._frontends.tilelang.why import PIPELINE_PASS, WS_PASS, Causes, with_copied
+from tilefit._frontends.uses import gpu_uses
 from tilefit._kernel.kernel import Build, Kernel
+from tilefit._kernel.memory import Evidence
+from tilefit._kernel.scopes import memory_of
 
 MERGE_PASS = "tl.MergeSharedMemoryAllocations"
 _WATCHED = (MERGE_PASS, WS_PASS, PIPELINE_PASS)
@@ -141,9 +144,15 @@ def kernels_of(
                 params=tuple(params.items()),
                 launch=launch_of(root, attrs, sizes),
                 buffers=buffers,
-                dynamic_bytes=_dynamic_bytes(attrs),
-                static_bytes=static,
-                dynamic_align_bytes=_dynamic_align(source),
+                memories=gpu_uses(
+                    buffers,
+                    memory_of("tilelang", vendor, "shared.dyn"),
+                    dynamic_bytes=_dynamic_bytes(attrs),
+                    static_bytes=static,
+                    align_bytes=_dynamic_align(source),
+                    evidence=Evidence.COMPILED,
+                ),
+                complete=True,
                 reuse=not configs.get(DISABLE_REUSE),
                 loops=tuple(loop for _, loop in nodes),
                 roles=roles_of(function),

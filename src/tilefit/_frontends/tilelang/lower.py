@@ -16,8 +16,8 @@ from tilefit._frontends.tilelang.declared import launches
 from tilefit._frontends.tilelang.factory import Built, wrong_target
 from tilefit._frontends.tilelang.target import foreign_instructions
 from tilefit._frontends.user_code import one_line
-from tilefit._kernel.kernel import Kernel
-from tilefit._kernel.memory import Memory
+from tilefit._kernel.kernel import Kernel, MemoryUse
+from tilefit._kernel.memory import STAGING, Memory
 
 _DYNAMIC_ALIGN_BYTES = 1024
 # a target as TVM prints it, with all its attributes; its architecture says the same
@@ -161,14 +161,19 @@ def lower(
     return tuple(
         replace(
             k,
-            # what TileLang declares in the code that it generates
-            dynamic_align_bytes=_DYNAMIC_ALIGN_BYTES if k.dynamic_bytes and not k.arenas else None,
+            memories=tuple(map(_as_generated, k.memories)),
             built="cannot-assemble",
             built_reason=reason,
             notes=(*k.notes, reason),
         )
         for k in kernels
     )
+
+
+def _as_generated(use: MemoryUse) -> MemoryUse:
+    """Return a use with the alignment that TileLang would declare in the code that it generates."""
+    dynamic = use.memory in STAGING and use.dynamic_bytes
+    return replace(use, align_bytes=_DYNAMIC_ALIGN_BYTES) if dynamic else use
 
 
 def tvm_target(target: str) -> Any:

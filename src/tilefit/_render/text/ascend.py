@@ -10,7 +10,7 @@ from rich.text import Text
 from tilefit._kernel.kernel import Buffer
 from tilefit._kernel.memory import Memory
 from tilefit._placement.open_buffers import READ_AS
-from tilefit._placement.place import ASCEND_OWNERS, MemoryUse
+from tilefit._placement.place import MemoryPlan
 from tilefit._planning.report import Result, Rounds, Rung
 from tilefit._render.text.drawing import draw
 from tilefit._render.text.words import STYLE, bar, columns, folded, number, shape, spaced
@@ -26,7 +26,7 @@ _NAMED = 2  # buffers that a row names
 _DRAWN = 3  # buffers from which a drawing tells more than the table
 
 
-def memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
+def memory(result: Result, use: MemoryPlan, check: Check) -> Iterable[Text]:
     """Yield the block of one memory: how full it is, and every byte of it."""
     yield bar(use.memory, check.value, check.limit, "B")
     if check.limit_reason:
@@ -109,7 +109,7 @@ def launch(result: Result) -> Iterable[Text]:
     """Yield the grid, the cores that a block takes, and in how many rounds the blocks run."""
     lowered = result.lowered
     assert lowered is not None
-    grid = " x ".join(number(extent) for extent in lowered.launch.grid)
+    grid = " x ".join(number(extent) for extent in lowered.launch.grid or ())
     parts = [f"{'launch':<7} grid {grid}"]
     if lowered.cores is not None:
         parts.append(_CORES.get(lowered.cores, lowered.cores))
@@ -119,7 +119,7 @@ def launch(result: Result) -> Iterable[Text]:
         if check.reason and (result.status is Status.FITS or check.reason != result.reason):
             text.append("\n" + folded(f"{'':<8}{check.reason}", 10), style=STYLE[check.status])
     yield text
-    if result.toolchain == _SOURCE:
+    if result.estimated:
         yield Text(folded(f"{'note':<7} {_ESTIMATE}", 8))
     if result.rounds is not None:
         yield Text(folded(f"{'rounds':<7} {rounds(result.rounds)}", 8))
@@ -152,7 +152,7 @@ def ladder(result: Result) -> Iterable[Text]:
     name = result.ladder_parameter or ""
     current = dict(result.params).get(name)
     totals = [_totals(rung) for rung in result.ladder]
-    memories = [m for m in ASCEND_OWNERS if any(m in found for found in totals)]
+    memories = [m for m in Memory if any(m in found for found in totals)]
     rows = [(name, *memories, "")]
     for rung, found in zip(result.ladder, totals, strict=True):
         outcome = rung.outcome
@@ -166,9 +166,9 @@ def ladder(result: Result) -> Iterable[Text]:
 
 def _totals(rung: Rung) -> dict[Memory, int | None]:
     """Return the bytes of each memory; of several device functions, the most."""
-    arenas = [arena for kernel in rung.outcome.kernels for arena in kernel.arenas]
+    uses = [use for kernel in rung.outcome.kernels for use in kernel.memories]
     return {
         memory: None if None in found else max(n for n in found if n is not None)
-        for memory in ASCEND_OWNERS
-        if (found := [arena.total_bytes for arena in arenas if arena.memory is memory])
+        for memory in Memory
+        if (found := [use.total_bytes for use in uses if use.memory is memory])
     }

@@ -74,7 +74,7 @@ def _row(result: Result, report: Report, notes: dict[str, int]) -> tuple[str, ..
         number(check.value) if check else "-",
         number(check.limit) if check else "-",
         "-" if check is None or check.margin is None else f"{check.margin:,}",
-        number(result.lowered.launch.threads) if result.lowered and not result.on_ascend else "-",
+        number(result.lowered.launch.threads) if result.lowered and not result.by_core else "-",
         word,
         name,
     )

@@ -15,7 +15,7 @@ from tilefit._verdict.judge import Status
 def render(result: Result) -> Iterable[Text]:
     """Yield the lines that follow the map of one device; none if there is nothing to say."""
     if result.ladder:
-        yield from _text_ascend.ladder(result) if result.on_ascend else _ladder(result)
+        yield from _text_ascend.ladder(result) if result.by_core else _ladder(result)
     if result.tried:
         if result.ladder:
             yield Text()
@@ -84,7 +84,7 @@ def _tried(result: Result) -> Iterable[Text]:
     missed = len(result.tried) - len(fitting)
     count = f"{len(result.tried)} {'lowering' if len(result.tried) == 1 else 'lowerings'}"
     how = f"lowered again for {target} ({count})"
-    if result.toolchain == "source":
+    if result.estimated:
         how = f"estimated again from the source ({len(result.tried)})"
     yield Text(f"Tried, each {how}:")
     own = dict(result.params)
@@ -114,7 +114,7 @@ def _edit(one: Tried, own: dict[str, object], result: Result) -> tuple[str, str,
         words.append(f"{most}{one.residency.blocks} block{plural}/{one.residency.core}")
     words += _costs(one, result)
     total = f"{number(outcome.total_bytes)} B"
-    if result.on_ascend and outcome.memory is not None:
+    if result.by_core and outcome.memory is not None:
         total += f" of {outcome.memory}"
     return _change(one.edit, own), total, words
 

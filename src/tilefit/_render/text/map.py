@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tilefit._kernel.kernel import Buffer
 from tilefit._kernel.memory import Memory
-from tilefit._placement.place import MemoryUse
+from tilefit._placement.place import MemoryPlan
 from tilefit._planning.report import Report, Residency, Result
 from tilefit._render.text import ascend as _text_ascend
 from tilefit._render.text import files as _text_files
@@ -58,10 +58,10 @@ def _map(result: Result, several: bool) -> Iterable[Text]:
         return
     yield Text()
     for use, check in zip(result.uses, result.memories, strict=True):
-        show = _text_ascend.memory if result.on_ascend else _memory
+        show = _text_ascend.memory if result.by_core else _memory
         yield from show(result, use, check)
     yield from _registers(result)
-    if result.on_ascend:
+    if result.by_core:
         yield from _text_ascend.launch(result)
         yield from _text_ascend.stages(result)
     else:
@@ -89,7 +89,7 @@ def _headline(result: Result) -> Text:
 # ---- memories --------------------------------------------------------------------------------
 
 
-def _memory(result: Result, use: MemoryUse, check: Check) -> Iterable[Text]:
+def _memory(result: Result, use: MemoryPlan, check: Check) -> Iterable[Text]:
     if use.memory is Memory.TENSOR and use.columns is not None:
         yield bar("tensor", use.columns, 512 if check.limit else 0, "columns")
     else:
@@ -141,15 +141,16 @@ def _row(result: Result, buffer: Buffer) -> tuple[str, ...]:
     )
 
 
-def _static(result: Result, use: MemoryUse) -> Iterable[Text]:
+def _static(result: Result, use: MemoryPlan) -> Iterable[Text]:
     lowered = result.lowered
     items = [b for b in (lowered.buffers if lowered else ()) if b.static]
     if not items or lowered is None:
         return
     rounded = ""
-    if use.static_bytes != use.static_raw_bytes:
+    told = lowered.use(use.memory)
+    if use.static_bytes != use.static_raw_bytes and told is not None:
         rounded = (
-            f": {use.static_raw_bytes:,} B rounded up to {lowered.dynamic_align_bytes:,}, "
+            f": {use.static_raw_bytes:,} B rounded up to {number(told.align_bytes)}, "
             "the dynamic array's alignment"
         )
     yield Text(f"  {use.static_bytes:>9,}  static{rounded}")
@@ -176,11 +177,11 @@ def _registers(result: Result) -> Iterable[Text]:
             f"({buffer.scope}){size}{line}"
         )
         label = ""
-    if result.on_ascend:
+    if result.by_core:
         return
     if lowered.built == "not-tried":
         what = "registers per thread unknown: not assembled (--assemble)"
-        if result.toolchain == "source":
+        if result.estimated:
             what = "registers per thread unknown: the source does not say"
     elif lowered.built == "assembled":
         spills = f"spills {lowered.spill_bytes:,} B" if lowered.spill_bytes else "no spills"
@@ -205,20 +206,27 @@ def _launch(result: Result) -> Text:
     lowered = result.lowered
     assert lowered is not None
     launch = lowered.launch
-    threads = next(c for c in result.limits if c.name == "threads")
+    threads = next((c for c in result.limits if c.name == "threads"), None)
     written = ""
     if launch.threads_declared not in (None, launch.threads):
         written = f" ({launch.threads_declared:,} written)"
-    grid = " x ".join(number(g) for g in launch.grid)
-    bad = [c for c in result.limits if c.status is not Status.FITS and c.name != "threads"]
-    grid_word = "ok" if not any(c.name.startswith("grid") for c in bad) else ""
+    grid = "not asked"
+    if launch.grid is not None:
+        bad = (c.status is not Status.FITS and c.name.startswith("grid") for c in result.limits)
+        grid = " x ".join(number(g) for g in launch.grid) + ("" if any(bad) else " ok")
     cluster = "no cluster"
     if launch.cluster is not None:
         cluster = "cluster " + " x ".join(str(c) for c in launch.cluster)
-    most = f"{'launch':<7} {number(threads.value)} of {number(threads.limit)} threads{written}"
-    text = Text(spaced((most, f"grid {grid} {grid_word}".rstrip(), cluster), 8))
+    most = "threads not known"
+    if threads is not None and threads.status is Status.NOT_ASKED:
+        most = f"threads not asked, of {number(threads.limit)}"
+    elif threads is not None:
+        most = f"{number(threads.value)} of {number(threads.limit)} threads{written}"
+    text = Text(spaced((f"{'launch':<7} {most}", f"grid {grid}", cluster), 8))
     for check in result.limits:
         # the headline gives the reason of a verdict other than a plain fit
+        if check.status is Status.NOT_ASKED:
+            continue
         if check.reason and (result.status is Status.FITS or check.reason != result.reason):
             style = "" if check.status is Status.FITS else STYLE[check.status]
             text.append("\n" + folded(f"{'':<8}{check.reason}", 10), style=style)
@@ -234,7 +242,7 @@ def _stages(result: Result) -> Text:
     stages = result.stages
     if stages.largest is None:
         return Text(folded(f"{'stages':<7} largest count: none to give, {stages.reason}", 8))
-    how = "both estimated" if result.toolchain == "source" else "both compiled"
+    how = "both estimated" if result.estimated else "both compiled"
     return Text(
         f"{'stages':<7} {stages.parameter} up to {stages.largest}: "
         f"{number(stages.largest_bytes)} B; {stages.largest + 1} needs "

@@ -25,18 +25,18 @@ def render(report: Report) -> Iterable[Text]:
     )
     notes: dict[str, int] = {}
     varying = report.varying
-    on_ascend = [result for result in report.results if result.on_ascend]
-    rows = [_row(result, varying, notes) for result in report.results if not result.on_ascend]
+    by_core = [result for result in report.results if result.by_core]
+    rows = [_row(result, varying, notes) for result in report.results if not result.by_core]
     right = (*range(len(varying)), *(len(varying) + i for i in (2, 3, 4, 5, 6)))
     header = (*varying, *_HEADER)
     if rows:
         yield from columns(
             [header, *rows], right=right, header_style="dim", indent="", first_width=0
         )
-    if rows and on_ascend:
+    if rows and by_core:
         yield Text()
-    if on_ascend:
-        yield from _text_memories.render(on_ascend, varying, notes)
+    if by_core:
+        yield from _text_memories.render(by_core, varying, notes)
     for note, number_of_note in notes.items():
         yield Text(folded(f"({number_of_note}) {note}", 4))
     yield Text(_summary(report))

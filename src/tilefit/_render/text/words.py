@@ -131,7 +131,7 @@ def next_words(result: Result) -> str:
     if not result.try_next_tried:
         listed = (result.try_next or "").endswith("--list")
         return "what can be changed" if listed else "tries small edits"
-    return "estimated here, fits" if result.toolchain == "source" else "compiled here, fits"
+    return "estimated here, fits" if result.estimated else "compiled here, fits"
 
 
 def blocks(found: Residency) -> str:

@@ -39,7 +39,7 @@ from tilefit._frontends.tilelang.declared import (
 from tilefit._frontends.tilelang.ir import in_order
 from tilefit._frontends.tilelang.notes import gemms_of
 from tilefit._frontends.tilelang.why import with_copied
-from tilefit._kernel.kernel import Arena, Buffer, Kernel, Launch
+from tilefit._kernel.kernel import Buffer, Kernel, Launch, MemoryUse, StageRule
 from tilefit._kernel.memory import Memory
 
 _DISABLE_REUSE = "tl.disable_shared_memory_reuse"
@@ -80,7 +80,6 @@ def kernels_of(
         own, added = reader.buffers(declared_buffers(root), keys, before, after)
         overlaps = overlaps_of(own, gemms, steps)
         buffers = [*(b for b, _ in own), *added, *slot_buffers(gemms, own, steps)]
-        arenas = _arenas(buffers, totals(after, sizes))
         found.append(
             Kernel(
                 name=name,
@@ -91,13 +90,12 @@ def kernels_of(
                 params=tuple(params.items()),
                 launch=_launch(launch_of(root, dict(function.attrs), sizes)),
                 buffers=tuple(buffers),
-                dynamic_bytes=_total(arenas, Memory.UB),
-                static_bytes=0,
-                dynamic_align_bytes=None,
-                arenas=arenas,
+                memories=_uses(buffers, totals(after, sizes)),
+                stage_rule=StageRule.CHOSEN,
                 conditions=("simt",) if has_simt(before) else (),
                 cores=cores_of(before, gemms),
                 overlaps=overlaps,
+                complete=True,
                 reuse=not configs.get(_DISABLE_REUSE),
                 loops=loops,
                 gemms=gemms_of(root),
@@ -132,12 +130,8 @@ def _steps(capture: AscendCapture) -> Steps:
     return steps_of(body, keys)
 
 
-def _total(arenas: tuple[Arena, ...], memory: Memory) -> int | None:
-    return next((a.total_bytes for a in arenas if a.memory is memory), 0)
-
-
-def _arenas(buffers: list[Buffer], laid_out: Mapping[str, int | None]) -> tuple[Arena, ...]:
-    """Return the total of each memory: what was laid out, and the hidden slots beside it."""
+def _uses(buffers: list[Buffer], laid_out: Mapping[str, int | None]) -> tuple[MemoryUse, ...]:
+    """Return the use of each memory: what was laid out, and the hidden slots beside it."""
     found = []
     for memory in ORDER:
         scope = "shared" if memory is Memory.UB else f"shared.{memory}"
@@ -147,5 +141,5 @@ def _arenas(buffers: list[Buffer], laid_out: Mapping[str, int | None]) -> tuple[
         total = laid_out.get(scope, 0)
         if total is not None:
             total = max(total, *slots, 0)
-        found.append(Arena(memory=memory, owner=owner_of(memory), total_bytes=total))
+        found.append(MemoryUse(memory=memory, owner=owner_of(memory), dynamic_bytes=total))
     return tuple(found)
