@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from tilefit._errors import InputError, RefusedError
 from tilefit._frontends.source.allocate import ADAPTER, is_borrowed
 from tilefit._frontends.source.ascend import OWNERS, memory_in_gemm
-from tilefit._frontends.source.ops import number
+from tilefit._frontends.source.operators import number
 from tilefit._frontends.source.trace import TracedLaunch, TracedLoop
 from tilefit._frontends.source.unknown import names_of, written
 from tilefit._frontends.source.values import Tile, Unknown, Value

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tilefit._frontends.source.ops import MAX_LENGTH, items_of, small
+from tilefit._frontends.source.operators import MAX_LENGTH, items_of, small
 from tilefit._frontends.source.unknown import known, mix, unknown
 from tilefit._frontends.source.values import (
     Device,

@@ -8,9 +8,9 @@ from typing import Any
 
 from tilefit._frontends.source.allocate import ADAPTER, ADAPTER_FUNCTIONS
 from tilefit._frontends.source.language import LAUNCHES, TENSORS
-from tilefit._frontends.source.objects import ClassValue
 from tilefit._frontends.source.unknown import known, text_of
 from tilefit._frontends.source.values import (
+    ClassValue,
     Function,
     PrimFunc,
     Value,

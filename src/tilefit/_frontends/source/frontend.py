@@ -14,16 +14,10 @@ from typing import Any
 
 from tilefit._errors import InputError, UnknownNameError
 from tilefit._frontends.source.allocate import BORROWED
-from tilefit._frontends.source.control import Break, Continue
+from tilefit._frontends.source.factories import Factory, first_config
 from tilefit._frontends.source.find import adapter_of, kernels_among, listing
-from tilefit._frontends.source.interpreter import Interpreter
-from tilefit._frontends.source.machine import MAX_STEPS_OF_A_STATEMENT, Exhausted
-from tilefit._frontends.source.reading import Reading, first_config
-from tilefit._frontends.source.statements import RaisedError, Return
-from tilefit._frontends.source.values import (
-    Scope,
-    Unknown,
-)
+from tilefit._frontends.source.interpreter import RULES, follow_module
+from tilefit._frontends.source.machine import Machine
 from tilefit._kernel.kernel import Kernel, Listing
 from tilefit._kernel.naming import MAX_SOURCE_BYTES
 from tilefit._kernel.toolchain import Edits, Toolchain
@@ -134,37 +128,16 @@ class SourceFile:
         if not adapter and target.startswith(_ADAPTER_ONLY):
             adapter = BORROWED
         machine = self._module(params, adapter)
-        reading = Reading(machine, kernel)
-        kernels = reading.kernels(target)
+        factory = Factory(machine, kernel)
+        kernels = factory.kernels(target)
         unused = [name for name in params if name not in machine.taken]
-        if unused and reading.complete:
-            raise UnknownNameError(f"parameter of {kernel}", unused[0], reading.names())
+        if unused and factory.complete:
+            raise UnknownNameError(f"parameter of {kernel}", unused[0], factory.names())
         return kernels
 
-    def _module(self, given: Mapping[str, Any], adapter: tuple[str, ...]) -> Interpreter:
+    def _module(self, given: Mapping[str, Any], adapter: tuple[str, ...]) -> Machine:
         """Follow the statements of the module."""
-        machine = Interpreter(self.path.name, given, adapter=adapter, facts=self._facts)
+        machine = Machine(self.path.name, given, RULES, adapter=adapter, facts=self._facts)
         machine.scope.vars["__name__"] = self.path.stem
-        for node in self.tree.body:
-            machine.limit(MAX_STEPS_OF_A_STATEMENT)
-            scope = machine.scope
-            try:
-                machine.statement(node)
-            except (RaisedError, Return, Break, Continue, Exhausted, RecursionError):
-                machine.scope = scope
-                machine.traced, machine.trace = False, None
-                _forget(node, machine.scope)
-            finally:
-                machine.doubts.clear()
+        follow_module(machine, self.tree)
         return machine
-
-
-def _forget(node: ast.stmt, scope: Scope) -> None:
-    """Make unknown what a statement binds that could not be followed to its end."""
-    todo: list[ast.AST] = [node]
-    while todo:
-        inner = todo.pop()
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            scope.vars[inner.id] = Unknown((), inner.id)
-        if not isinstance(inner, (ast.FunctionDef, ast.Lambda)):
-            todo.extend(ast.iter_child_nodes(inner))

@@ -1,16 +1,27 @@
-"""The whole interpreter: contexts, T.Kernel blocks, and kernels from their arguments on."""
+"""All rules together, and what starts them: a module, and a kernel from its arguments on."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
-from tilefit._frontends.source.control import Control
-from tilefit._frontends.source.find import last_name, tensor_parameters
-from tilefit._frontends.source.unknown import text_of
+from tilefit._frontends.source.control import CONTROL
+from tilefit._frontends.source.expressions import EXPRESSIONS
+from tilefit._frontends.source.find import tensor_parameters
+from tilefit._frontends.source.functions import inside
+from tilefit._frontends.source.machine import (
+    MAX_STEPS_OF_A_STATEMENT,
+    Break,
+    Continue,
+    Exhausted,
+    Machine,
+    RaisedError,
+    Return,
+    Rule,
+)
+from tilefit._frontends.source.statements import STATEMENTS
 from tilefit._frontends.source.values import (
-    Device,
     DTypeName,
-    Launcher,
     PrimFunc,
     Scope,
     Tensor,
@@ -18,51 +29,57 @@ from tilefit._frontends.source.values import (
     Value,
 )
 
+RULES: Mapping[type[ast.AST], Rule] = {**EXPRESSIONS, **STATEMENTS, **CONTROL}
 
-class Interpreter(Control):
-    """Follows a file, and traces its kernels."""
 
-    def _do_with(self, node: ast.With) -> None:
-        launches, outer = 0, len(self.contexts)
+def follow_module(machine: Machine, tree: ast.Module) -> None:
+    """Follow the statements of a module; one that cannot be followed leaves its names unknown."""
+    for node in tree.body:
+        machine.limit(MAX_STEPS_OF_A_STATEMENT)
+        scope = machine.scope
         try:
-            for item in node.items:
-                value = self.evaluate(item.context_expr)
-                self.contexts.append(last_name(item.context_expr) or "")
-                if isinstance(value, Launcher):
-                    value = self.enter(value, item.optional_vars)
-                    launches += 1
-                elif self.traced:
-                    value = Device(text_of(item.context_expr))
-                if item.optional_vars is not None:
-                    self.assign(item.optional_vars, value)
-            self.block(node.body)
+            machine.statement(node)
+        except (RaisedError, Return, Break, Continue, Exhausted, RecursionError):
+            machine.scope = scope
+            machine.traced, machine.trace = False, None
+            _forget(node, machine.scope)
         finally:
-            del self.contexts[outer:]
-            if self.trace is not None:
-                for _ in range(launches):
-                    self.trace.leave()
+            machine.doubts.clear()
 
-    def trace_kernel(self, kernel: PrimFunc) -> None:
-        """Follow the body of a kernel; what it declares is in `trace` afterwards."""
-        function = kernel.function
-        scope = Scope({}, kernel.scope)
-        tensors = tensor_parameters(function.node)
-        outer, self.scope = self.scope, scope
-        try:
-            for place in function.parameters:
-                name = place.arg
-                passed = name in kernel.arguments and name not in tensors
-                scope.vars[name] = kernel.arguments[name] if passed else self._argument(place)
-        finally:
-            self.scope = outer
-        self.inside(function, scope, traced=True)
 
-    def _argument(self, place: ast.arg) -> Value:
-        """Return what stands for a run-time argument: a tensor, or a number."""
-        kind = self.evaluate(place.annotation)
-        if isinstance(kind, Tensor):
-            return Tensor(place.arg, kind.shape, kind.dtype)
-        if isinstance(kind, DTypeName):
-            return self.open_size(place.arg)
-        shape, dtype = (Unknown((), f"{place.arg}.{what}") for what in ("shape", "dtype"))
-        return Tensor(place.arg, shape, dtype)
+def trace_kernel(machine: Machine, kernel: PrimFunc) -> None:
+    """Follow the body of a kernel; what it declares is in `trace` afterwards."""
+    function = kernel.function
+    scope = Scope({}, kernel.scope)
+    tensors = tensor_parameters(function.node)
+    outer, machine.scope = machine.scope, scope
+    try:
+        for place in function.parameters:
+            name = place.arg
+            passed = name in kernel.arguments and name not in tensors
+            scope.vars[name] = kernel.arguments[name] if passed else _argument(machine, place)
+    finally:
+        machine.scope = outer
+    inside(machine, function, scope, traced=True)
+
+
+def _argument(machine: Machine, place: ast.arg) -> Value:
+    """Return what stands for a run-time argument: a tensor, or a number."""
+    kind = machine.evaluate(place.annotation)
+    if isinstance(kind, Tensor):
+        return Tensor(place.arg, kind.shape, kind.dtype)
+    if isinstance(kind, DTypeName):
+        return machine.open_size(place.arg)
+    shape, dtype = (Unknown((), f"{place.arg}.{what}") for what in ("shape", "dtype"))
+    return Tensor(place.arg, shape, dtype)
+
+
+def _forget(node: ast.stmt, scope: Scope) -> None:
+    """Make unknown what a statement binds that could not be followed to its end."""
+    todo: list[ast.AST] = [node]
+    while todo:
+        inner = todo.pop()
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            scope.vars[inner.id] = Unknown((), inner.id)
+        if not isinstance(inner, (ast.FunctionDef, ast.Lambda)):
+            todo.extend(ast.iter_child_nodes(inner))

@@ -10,7 +10,7 @@ from tilefit._frontends.source.allocate import is_borrowed
 from tilefit._frontends.source.ascend import conditions_of, cores_of, open_lines, uses_of
 from tilefit._frontends.source.buffers import Missing, buffer_of, dim, product
 from tilefit._frontends.source.find import plain
-from tilefit._frontends.source.ops import number
+from tilefit._frontends.source.operators import number
 from tilefit._frontends.source.trace import Trace, TracedLaunch, TracedLoop
 from tilefit._frontends.source.unknown import names_of
 from tilefit._frontends.source.values import Unknown, Value

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilefit._errors import InputError
-from tilefit._frontends.source.ops import number
+from tilefit._frontends.source.operators import number
 from tilefit._frontends.source.unknown import mix, names_of, unknown, written
 from tilefit._frontends.source.values import (
     Device,

@@ -1,65 +1,57 @@
-"""The state of one reading of a file: names, what `--set` gives, doubts, the trace."""
+"""The interpreter's state, and evaluation by the kind of a node of Python's `ast`.
+
+What each kind means stands in `expressions`, `statements` and `control`, plain functions over this
+state in tables that `interpreter` puts together.
+"""
 
 from __future__ import annotations
 
 import ast
-import builtins
-import math
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tilefit._errors import InputError
-from tilefit._frontends.source.language import TENSORS, dialect_of, named_dtype, tensor_of
+from tilefit._errors import InputError, KernelError
 from tilefit._frontends.source.trace import Trace
-from tilefit._frontends.source.unknown import join, known, names_of, text_of, unknown
-from tilefit._frontends.source.values import (
-    Device,
-    DTypeName,
-    Function,
-    Method,
-    Path,
-    Scope,
-    Tensor,
-    Tile,
-    TorchDType,
-    Unknown,
-    Value,
-    Where,
-)
-from tilefit._kernel.dtype import parse_dtype
+from tilefit._frontends.source.unknown import join, names_of, unknown
+from tilefit._frontends.source.values import Device, Function, Scope, Tile, Unknown, Value
 
 # what takes more steps is no kernel, and no constant of one
 MAX_STEPS = 100_000
 MAX_STEPS_OF_A_STATEMENT = 20_000
-_BUILTINS = frozenset(name for name in vars(builtins) if not name.startswith("_"))
-_ARRAY_LIBRARIES = ("torch", "numpy", "jax", "ml_dtypes")
-# modules that allocate nothing in a kernel, and whose names are no constants of the author's
-LIBRARIES = frozenset(sys.stdlib_module_names) | {*_ARRAY_LIBRARIES, "tvm", "einops"}
-# what the file reads of the device, and the fact that answers it
-_FACTS = {
-    "torch.cuda.get_device_properties().multi_processor_count": "cores",
-    "torch.cuda.get_device_properties().warp_size": "warp_size",
-    "torch.cuda.get_device_properties().name": "name",
-}
-# what it calls for one
-ASKS = {
-    "torch.cuda.get_device_capability": "capability",
-    "torch.cuda.get_device_name": "name",
-    "tilelang.carver.arch.driver.get_num_sms": "cores",
-}
-# what `from ... import *` brings besides the names of a language module
-_STARRED = frozenset(("tilelang.jit", "tilelang.autotune", "tilelang.autotuner.autotune"))
+
+Rule = Callable[["Machine", Any], Value]
+"""What a kind of node comes to: the value of an expression, None for a statement."""
 
 
 class Exhausted(Exception):  # noqa: N818
     """The file does too much to be followed."""
 
 
+class RaisedError(KernelError):
+    """The file raises at this point, whatever is unknown."""
+
+
+class Return(Exception):  # noqa: N818
+    """A ``return`` with its value."""
+
+    def __init__(self, value: Value) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Break(Exception):  # noqa: N818
+    """A ``break``."""
+
+
+class Continue(Exception):  # noqa: N818
+    """A ``continue``."""
+
+
 class Machine:
-    """The state, and what needs nothing else.
+    """The state of one reading of a file: names, what ``--set`` gives, doubts, the trace.
 
     Attributes:
+        rules: What each kind of node comes to.
         given: Values of ``--set``, by name.
         taken: Those of them that something asked for.
         scope: Names of the function that runs.
@@ -74,6 +66,7 @@ class Machine:
         adapter: The spellings of the adapter tilelang-ascend that the file may be written in;
             empty if it is for TileLang itself.
         contexts: Names of the ``with`` blocks around the current statement.
+        leaving: Where the current loop may be left, with the names as they are then.
         running: The functions that run, innermost last.
         generators: Whether a function yields, for those that were called.
         facts: What the file may ask about the device (see `Frontend.load`).
@@ -83,10 +76,12 @@ class Machine:
         self,
         file: str,
         given: Mapping[str, Any],
+        rules: Mapping[type[ast.AST], Rule],
         *,
         adapter: tuple[str, ...] = (),
         facts: Mapping[str, Any] | None = None,
     ) -> None:
+        self.rules = rules
         self.facts = dict(facts or {})
         self.given = dict(given)
         self.taken: set[str] = set()
@@ -101,32 +96,41 @@ class Machine:
         self.file = file
         self.adapter = adapter
         self.contexts: list[str] = []
+        self.leaving: list[tuple[Exception, dict[str, Value]]] = []
         self.running: list[Function] = []
         self.generators: dict[ast.AST, bool] = {}
 
-    # ---- what the rest of the machine adds ---------------------------------------------------
+    # ---- following ---------------------------------------------------------------------------
 
     def evaluate(self, node: ast.expr | None) -> Value:
-        """Return the value of an expression."""
-        raise NotImplementedError
+        """Return the value of an expression; a kind that has no rule is Unknown."""
+        if node is None:
+            return None
+        self.tick()
+        rule = self.rules.get(type(node))
+        return unknown(node) if rule is None else rule(self, node)
 
-    def call(self, node: ast.Call) -> Value:
-        """Call what a node calls."""
-        raise NotImplementedError
+    def operand(self, node: ast.expr) -> Value:
+        """Return a value that is computed with: a tile is read."""
+        value = self.evaluate(node)
+        if isinstance(value, Tile):
+            self.touch(value)
+            return Device(value.name, base=value)
+        return value
 
-    def assign(self, target: ast.expr, value: Value) -> None:
-        """Bind a target."""
-        raise NotImplementedError
-
-    def run(self, function: Function, arguments: dict[str, Value]) -> Value:
-        """Run a function of the file and return what it returns."""
-        raise NotImplementedError
-
-    def block(self, body: list[ast.stmt]) -> None:
+    def block(self, body: Sequence[ast.stmt]) -> None:
         """Follow statements one after another."""
-        raise NotImplementedError
+        for node in body:
+            self.statement(node)
 
-    # ---- state -------------------------------------------------------------------------------
+    def statement(self, node: ast.stmt) -> None:
+        """Follow a statement; a kind that has no rule is passed over."""
+        self.tick()
+        rule = self.rules.get(type(node))
+        if rule is not None:
+            rule(self, node)
+
+    # ---- budget and doubts -------------------------------------------------------------------
 
     @property
     def doubt(self) -> Unknown | None:
@@ -196,76 +200,3 @@ class Machine:
         why = self.doubt
         if why is not None:
             self.poisoned[id(container)] = (container, why)
-
-    # ---- names, attributes, items ------------------------------------------------------------
-
-    def lookup(self, name: str) -> Value:
-        """Return what a name stands for."""
-        scope = self.scope.find(name)
-        if scope is not None:
-            value = scope.vars[name]
-            poisoned = self.poisoned.get(id(value))
-            return value if poisoned is None else poisoned[1]
-        for module in self.scope.module.stars:
-            if dialect_of(f"{module}.{name}") is not None or f"{module}.{name}" in _STARRED:
-                return self.attribute(Path(module), name, name)
-        if name in _BUILTINS:
-            return Path(f"builtins.{name}")
-        return self.missing(name)
-
-    def attribute(self, owner: Value, name: str, where: Where) -> Value:
-        """Return ``owner.name``."""
-        if isinstance(owner, Path):
-            fact = self.facts.get(_FACTS.get(f"{owner.path}.{name}", ""))
-            return _member(owner, name) if fact is None else fact
-        if isinstance(owner, Device) and owner.base is not None and name == "dtype":
-            owner = owner.base
-        if isinstance(owner, (Tile, Tensor)):
-            return getattr(owner, name) if name in ("shape", "dtype") else Method(owner, name)
-        if isinstance(owner, DTypeName) and name in ("bits", "bytes", "itemsize", "lanes"):
-            return _dtype_attribute(owner, name)
-        if isinstance(owner, Device):
-            return Device(text_of(where), owner.names)
-        if isinstance(owner, (str, list, dict, set, tuple)):
-            return Method(owner, name)
-        return unknown(where, owner)
-
-    def item(self, owner: Value, index: Value, where: Where) -> Value:
-        """Return ``owner[index]``."""
-        if isinstance(owner, (Tile, Tensor)):
-            self.touch(owner)
-            return Device(text_of(where), base=owner)
-        if isinstance(owner, Device):
-            return Device(text_of(where), owner.names, base=owner.base)
-        if isinstance(owner, Path):
-            found = dialect_of(owner.path)
-            if found and found[1] in TENSORS:
-                return tensor_of(index if isinstance(index, tuple) else (index,), {})
-            return unknown(where)
-        if isinstance(owner, (tuple, list, str, dict, range)) and known(index):
-            try:
-                return owner[index]
-            except Exception:
-                return unknown(where)
-        return unknown(where, owner, index)
-
-
-def _member(owner: Path, name: str) -> Value:
-    path = f"{owner.path}.{name}"
-    found = dialect_of(path)
-    if found is not None:
-        return named_dtype(found[1]) or Path(path)
-    if owner.path.partition(".")[0] in _ARRAY_LIBRARIES:
-        dtype = named_dtype(name)
-        return Path(path) if dtype is None else TorchDType(str(dtype))
-    if owner.path == "math" and isinstance(constant := getattr(math, name, None), float):
-        return constant
-    return False if path == "typing.TYPE_CHECKING" else Path(path)
-
-
-def _dtype_attribute(dtype: DTypeName, name: str) -> Value:
-    try:
-        bits = parse_dtype(dtype).bits
-    except InputError:
-        return Unknown((), f"{dtype}.{name}")
-    return {"bits": bits, "lanes": 1}.get(name, -(-bits // 8))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tilefit._frontends.source.ops import number
+from tilefit._frontends.source.operators import number
 from tilefit._frontends.source.values import (
     Device,
     Launcher,

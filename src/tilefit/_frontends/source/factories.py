@@ -6,12 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilefit._errors import KernelError
-from tilefit._frontends.source.classes import bound_to
+from tilefit._frontends.source.classes import bound_to, instantiate
 from tilefit._frontends.source.find import kernels_among, parameters_of, parameters_of_class
-from tilefit._frontends.source.interpreter import Interpreter
+from tilefit._frontends.source.functions import bind, build, run
+from tilefit._frontends.source.interpreter import trace_kernel
 from tilefit._frontends.source.kernel import Origin, kernels_of
-from tilefit._frontends.source.machine import MAX_STEPS, MAX_STEPS_OF_A_STATEMENT, Exhausted
-from tilefit._frontends.source.statements import RaisedError
+from tilefit._frontends.source.machine import (
+    MAX_STEPS,
+    MAX_STEPS_OF_A_STATEMENT,
+    Exhausted,
+    Machine,
+    RaisedError,
+)
 from tilefit._frontends.source.trace import Trace
 from tilefit._frontends.source.unknown import known
 from tilefit._frontends.source.values import (
@@ -29,10 +35,20 @@ from tilefit._kernel.kernel import Kernel, Parameter
 _MAX_LEVELS = 4
 
 
-class Reading:
-    """One kernel of a module with the parameters that were given."""
+class Factory:
+    """What builds one kernel of a module, with the parameters that were given.
 
-    def __init__(self, machine: Interpreter, name: str) -> None:
+    Attributes:
+        machine: The module.
+        name: The kernel, a method as ``Class.method``.
+        params: Its parameters, as far as they are known.
+        notes: What was chosen or is missing before it could be traced.
+        unread: Those of them that say why there may be more than was traced.
+        tuned: What the first configuration of its autotuner gives.
+        complete: Whether all of it was followed.
+    """
+
+    def __init__(self, machine: Machine, name: str) -> None:
         self.machine = machine
         self.name = name
         self.params: dict[str, Any] = {}
@@ -56,7 +72,7 @@ class Reading:
                 function = built.function.name
                 machine.trace = trace
                 machine.limit(MAX_STEPS)
-                machine.trace_kernel(built)
+                trace_kernel(machine, built)
             else:
                 self._unbuilt(built)
         except Exhausted:
@@ -91,18 +107,23 @@ class Reading:
         if "." in self.name and isinstance(value, Function) and not value.static:
             owner = names[self.name.partition(".")[0]]
             given = self._taken(parameters_of_class(owner))
-            value = bound_to(self.machine.instantiate(owner, Arguments(names=given)), value)
+            value = bound_to(instantiate(self.machine, owner, Arguments(names=given)), value)
         for _ in range(_MAX_LEVELS):
             if not isinstance(value, Function):
                 break
             function = value
             arguments = self._arguments(function)
-            value = self.machine.build(function, arguments)
+            value = build(self.machine, function, arguments)
             if value is None and function.kind == "jit":  # a launch behind a macro
                 return PrimFunc(function, function.scope.snapshot(), arguments)
         return value
 
     def _unbuilt(self, value: Value) -> None:
+        """Note why there is no kernel.
+
+        Raises:
+            KernelError: What was built is none.
+        """
         self.complete = False
         if isinstance(value, Unknown):
             needs = " ".join(f"--set {name}=VALUE" for name in value.names)
@@ -141,7 +162,7 @@ class Reading:
         """Return what the parameters of a factory are: given, default, tuned, or unknown."""
         machine = self.machine
         own = [p for p in parameters_of(function) if p.name not in function.bound]
-        bound = machine.bind(function, Arguments())
+        bound = bind(function, Arguments())
         passed = {**function.defaults, **machine.given}
         tuned = first_config(function, machine, passed)
         bound |= self._taken(own, function.defaults, tuned)
@@ -156,7 +177,7 @@ class Reading:
 
 
 def first_config(
-    function: Value, machine: Interpreter, known_values: Mapping[str, Value] | None = None
+    function: Value, machine: Machine, known_values: Mapping[str, Value] | None = None
 ) -> dict[str, Value]:
     """Return the first configuration of an autotuner, empty if the source does not give it.
 
@@ -173,7 +194,7 @@ def first_config(
             return {}
         machine.limit(MAX_STEPS_OF_A_STATEMENT)
         try:
-            configs = machine.run(configs, machine.bind(configs, Arguments(names=passed)))
+            configs = run(machine, configs, bind(configs, Arguments(names=passed)))
         except (RaisedError, Exhausted, RecursionError):
             return {}
     first = configs[0] if isinstance(configs, (list, tuple)) and configs else None

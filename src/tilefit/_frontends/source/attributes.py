@@ -1,0 +1,72 @@
+"""Attributes and items: ``owner.name`` and ``owner[index]``."""
+
+from __future__ import annotations
+
+from tilefit._errors import InputError
+from tilefit._frontends.source.classes import class_attribute
+from tilefit._frontends.source.language import TENSORS, dialect_of, tensor_of
+from tilefit._frontends.source.machine import Machine
+from tilefit._frontends.source.modules import member
+from tilefit._frontends.source.unknown import known, text_of, unknown
+from tilefit._frontends.source.values import (
+    ClassValue,
+    Device,
+    DTypeName,
+    Instance,
+    Method,
+    Path,
+    Super,
+    Tensor,
+    Tile,
+    Unknown,
+    Value,
+    Where,
+)
+from tilefit._kernel.dtype import parse_dtype
+
+
+def attribute(machine: Machine, owner: Value, name: str, where: Where) -> Value:
+    """Return ``owner.name``."""
+    if isinstance(owner, Path):
+        return member(owner, name, machine.facts)
+    if isinstance(owner, Device) and owner.base is not None and name == "dtype":
+        owner = owner.base
+    if isinstance(owner, (Tile, Tensor)):
+        return getattr(owner, name) if name in ("shape", "dtype") else Method(owner, name)
+    if isinstance(owner, DTypeName) and name in ("bits", "bytes", "itemsize", "lanes"):
+        return _dtype_attribute(owner, name)
+    if isinstance(owner, Device):
+        return Device(text_of(where), owner.names)
+    if isinstance(owner, (str, list, dict, set, tuple)):
+        return Method(owner, name)
+    if isinstance(owner, (Instance, ClassValue, Super)):
+        return class_attribute(machine, owner, name, where)
+    return unknown(where, owner)
+
+
+def subscript(machine: Machine, owner: Value, index: Value, where: Where) -> Value:
+    """Return ``owner[index]``."""
+    if isinstance(owner, (Tile, Tensor)):
+        machine.touch(owner)
+        return Device(text_of(where), base=owner)
+    if isinstance(owner, Device):
+        return Device(text_of(where), owner.names, base=owner.base)
+    if isinstance(owner, Path):
+        found = dialect_of(owner.path)
+        if found and found[1] in TENSORS:
+            return tensor_of(index if isinstance(index, tuple) else (index,), {})
+        return unknown(where)
+    if isinstance(owner, (tuple, list, str, dict, range)) and known(index):
+        try:
+            return owner[index]
+        except Exception:
+            return unknown(where)
+    return unknown(where, owner, index)
+
+
+def _dtype_attribute(dtype: DTypeName, name: str) -> Value:
+    try:
+        bits = parse_dtype(dtype).bits
+    except InputError:
+        return Unknown((), f"{dtype}.{name}")
+    return {"bits": bits, "lanes": 1}.get(name, -(-bits // 8))
