@@ -206,7 +206,7 @@ def test_a_refusal_keeps_the_compilers_numbers(case: Case) -> None:
 def test_a_layout_without_code_says_so() -> None:
     (kernel,) = lowered("mixed", "dequantised", "int8")
     assert kernel.built == "cannot-assemble"
-    assert "int8x4" in str(kernel.built_reason)
+    assert "int8x4" in kernel.assembly.reason
     assert {use.align_bytes for use in kernel.memories} == {None}
 
 

@@ -14,6 +14,7 @@ from tests.lowering import KERNELS, source
 from tests.test_ascend_plan import L1, UB, buffer, kernel
 from tilefit._devices.names import device
 from tilefit._errors import RefusedError
+from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Kernel
 from tilefit._placement.account import account
 from tilefit._placement.place import place
@@ -152,7 +153,7 @@ def plan(path: Path, name: str, **params: Any) -> Result:
     def read(kernel: str, own: Mapping[str, Any], target: str, **more: Any) -> tuple[Kernel, ...]:
         return loaded.read(kernel, own, target, pass_configs=more.get("pass_configs"))
 
-    reader = Reader(read, listing, ("tilelang", "0.1.15"), options)
+    reader = Reader(read, listing, TILELANG, "0.1.15", options)
     (result,) = Planner(reader, listing, params, f"{path}::{name}", options).on(A950)
     return result
 

@@ -12,7 +12,7 @@ from tests.edit_set import MERGE
 from tests.made_gemm import MadeSession
 from tests.stand_in import use
 from tests.test_plan_text import result
-from tests.values import KIB, buffer, kernel
+from tests.values import KIB, buffer, kernel, made
 from tilefit._kernel.kernel import Kernel, Role
 from tilefit._kernel.memory import Memory
 from tilefit._placement.account import account
@@ -395,10 +395,6 @@ def test_a_pair_with_long_names_stays_on_the_page() -> None:
     assert text.count("loses 2 blocks/SM") == 1
 
 
-def kernels(**changes: Any) -> tuple[Kernel, ...]:
-    return (replace(kernel(), **changes),)
-
-
 @pytest.mark.parametrize(
     ("now", "then", "told"),
     [
@@ -415,8 +411,8 @@ def kernels(**changes: Any) -> tuple[Kernel, ...]:
 def test_an_edit_that_fits_at_a_price_says_so(
     now: dict[str, Any], then: dict[str, Any], told: str | None
 ) -> None:
-    before = replace(kernel(dynamic_bytes=LIMIT + 1), **now)
-    one = Tried(STAGE, came_to(KIB, kernels=kernels(**then)))
+    before = replace(kernel(dynamic_bytes=LIMIT + 1), assembly=made(**now) if now else None)
+    one = Tried(STAGE, came_to(KIB, kernels=(replace(kernel(), assembly=made(**then)),)))
     line = tried_of(one, value=before)[1]
     assert line.endswith(told or "B spare")
 

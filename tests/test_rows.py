@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import values
 from tests.record_kernels import RECORDINGS, Recording, recorded
 from tests.values import KIB, buffer, kernel, packing_differs
 from tilefit._kernel.kernel import Buffer, Kernel
@@ -321,10 +322,10 @@ def test_static_bytes_that_the_assembler_counts_otherwise_are_told() -> None:
     value = kernel(
         buffer("mbarrier", 48, offset=0, static=True), static_bytes=48, align=1024, dynamic_bytes=0
     )
-    told = replace(value, assembled_static_bytes=1024)
+    told = replace(value, assembly=values.made(static_bytes=1024))
     assert packing_differs(told) is None
     assert sum(row.own_bytes for row in rows_of(told)) == 1024
-    other = replace(value, assembled_static_bytes=2048)
+    other = replace(value, assembly=values.made(static_bytes=2048))
     assert packing_differs(other) == (
         "our static layout needs 1,024 B, the assembler says 2,048 B: please report this kernel"
     )

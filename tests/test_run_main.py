@@ -353,8 +353,8 @@ def test_bytes_are_reported_where_only_code_generation_fails(
     assert (found.launch, found.roles) == (whole.launch, whole.roles)
     assert [b.offset for b in found.buffers] == [b.offset for b in whole.buffers]
     assert found.built == "cannot-assemble"
-    assert "no code for this" in (found.built_reason or "")
-    assert found.built_reason in found.notes
+    assert "no code for this" in found.assembly.reason
+    assert found.assembly.reason in found.notes
 
 
 def test_a_refusal_before_memory_is_laid_out_stays_a_refusal(root: Path) -> None:

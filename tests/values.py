@@ -7,7 +7,7 @@ from typing import Any
 from tilefit._devices.names import Device, Pool
 from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._frontends.uses import gpu_uses
-from tilefit._kernel.kernel import Buffer, Dim, Kernel, Launch, Loop
+from tilefit._kernel.kernel import Assembled, Buffer, Dim, Kernel, Launch, Loop
 from tilefit._kernel.memory import Evidence, Memory, Owner
 from tilefit._placement import compare
 
@@ -30,6 +30,12 @@ def tmem(name: str, columns: int | None, **changes: Any) -> Buffer:
     """A buffer of so many columns of tensor memory: 128 lanes of 4 bytes each."""
     n_bytes = None if columns is None else columns * 128 * 4
     return buffer(name, n_bytes, memory=Memory.TENSOR, scope="shared.tmem", **changes)
+
+
+def made(**changes: Any) -> Assembled:
+    """What an assembler made: nothing remarkable unless changed."""
+    values: dict[str, Any] = {"registers_per_thread": 32, "spill_bytes": 0, "stack_bytes": 0}
+    return Assembled(**{**values, "static_bytes": 0, **changes})
 
 
 def packing_differs(value: Kernel) -> str | None:

@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from tilefit._assembler import ptxas as _ptxas
 from tilefit._assembler.ptxas import FunctionUse
@@ -32,15 +31,13 @@ class Assembly:
     """What became of one source for one target.
 
     Attributes:
-        built: Whether the toolkit made machine code of it.
-        reason: The first error in one line, None if assembled.
+        reason: The first error in one line; None if there is machine code.
         functions: Its kernel functions by name, none if it could not be assembled.
         notes: The assembler's warnings and performance remarks.
         toolkit_origin: ``system`` or ``wheels``.
         toolkit_version: nvcc's release.
     """
 
-    built: Literal["assembled", "cannot-assemble"]
     reason: str | None
     functions: tuple[FunctionUse, ...]
     notes: tuple[str, ...]
@@ -107,7 +104,6 @@ def _result(
     notes: tuple[str, ...] = (),
 ) -> Assembly:
     return Assembly(
-        built="assembled" if reason is None else "cannot-assemble",
         reason=reason,
         functions=functions,
         notes=notes,

@@ -186,6 +186,34 @@ class Build:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """What the assembler made of a device function.
+
+    Attributes:
+        registers_per_thread: Registers at launch; roles may move them later.
+        spill_bytes: Bytes that a thread spills (stores).
+        stack_bytes: Stack of a thread.
+        static_bytes: Static shared memory, as the assembler lays it out.
+        matrix_instructions: Matrix instructions in the machine code; None if not read.
+        matrix_kinds: Their names without suffixes, sorted (``HGMMA``).
+    """
+
+    registers_per_thread: int
+    spill_bytes: int
+    stack_bytes: int
+    static_bytes: int
+    matrix_instructions: int | None = None
+    matrix_kinds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CannotAssemble:
+    """That there is no machine code of a device function, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
     """One device function as a toolchain made it for one target.
 
@@ -209,14 +237,7 @@ class Kernel:
         loops: Pipelined loops and loops without iterations.
         roles: Warp-group roles; empty without warp specialisation.
         gemms: Matrix multiplications that the author wrote (T.gemm and its kin).
-        built: ``not-tried``, ``assembled`` or ``cannot-assemble``.
-        built_reason: Why it could not be assembled.
-        registers_per_thread: Registers at launch, None unless assembled.
-        spill_bytes: Bytes that a thread spills (stores), None unless assembled.
-        stack_bytes: Stack of a thread, None unless assembled.
-        assembled_static_bytes: Static shared memory by the assembler, None unless assembled.
-        matrix_instructions: Matrix instructions in the machine code, None if not read.
-        matrix_kinds: Their names.
+        assembly: What the assembler made of it, or why nothing; None if it was not tried.
         notes: Remarks of the toolchain that the author should see.
         unread: Of a source that was read alone: why it may allocate more than `buffers`, a line
             each.
@@ -241,14 +262,7 @@ class Kernel:
     loops: tuple[Loop, ...] = ()
     roles: tuple[Role, ...] = ()
     gemms: int = 0
-    built: str = "not-tried"
-    built_reason: str | None = None
-    registers_per_thread: int | None = None
-    spill_bytes: int | None = None
-    stack_bytes: int | None = None
-    assembled_static_bytes: int | None = None
-    matrix_instructions: int | None = None
-    matrix_kinds: tuple[str, ...] = ()
+    assembly: Assembled | CannotAssemble | None = None
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     build: Build | None = None
@@ -261,6 +275,18 @@ class Kernel:
     def staged(self) -> MemoryUse | None:
         """What it needs of the memory that a block's tiles are staged in; None without one."""
         return self.use(*STAGING)
+
+    @property
+    def assembled(self) -> Assembled | None:
+        """What the assembler made of it; None if it made nothing, or was not asked."""
+        return self.assembly if isinstance(self.assembly, Assembled) else None
+
+    @property
+    def built(self) -> str:
+        """In a word: ``not-tried``, ``assembled`` or ``cannot-assemble``."""
+        if self.assembly is None:
+            return "not-tried"
+        return "cannot-assemble" if isinstance(self.assembly, CannotAssemble) else "assembled"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kernel as JSON-ready values."""
@@ -288,7 +314,7 @@ class Kernel:
                     Loop(**_tuples(item, "buffers", "copied")) for item in data["loops"]
                 ),
                 "roles": tuple(Role(**item) for item in data["roles"]),
-                "matrix_kinds": tuple(data["matrix_kinds"]),
+                "assembly": data["assembly"] and _assembly(data["assembly"]),
                 "notes": tuple(data["notes"]),
                 "unread": tuple(data.get("unread", ())),
                 "build": data["build"] and Build(**_tuples(data["build"], "include_dirs", "flags")),
@@ -302,6 +328,12 @@ def _buffer(data: dict[str, Any]) -> Buffer:
     values["owner"] = Owner(values["owner"])
     values["evidence"] = Evidence(values["evidence"])
     return Buffer(**values)
+
+
+def _assembly(data: dict[str, Any]) -> Assembled | CannotAssemble:
+    if "reason" in data:
+        return CannotAssemble(data["reason"])
+    return Assembled(**_tuples(data, "matrix_kinds"))
 
 
 def _use(data: dict[str, Any]) -> MemoryUse:

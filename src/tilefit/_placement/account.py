@@ -68,7 +68,7 @@ def _in_parts(kernel: Kernel, use: MemoryUse) -> list[Row]:
     if use.dynamic_bytes is None or any(b.offset is None or b.bytes is None for b in mine):
         return []
     padded = use.padded_static_bytes
-    if kernel.assembled_static_bytes not in (None, padded):
+    if kernel.assembled is not None and kernel.assembled.static_bytes != padded:
         return []
     rows = _part([b for b in mine if not b.static], use.dynamic_bytes, static=False)
     rows += _part([b for b in mine if b.static], use.static_bytes, static=True)

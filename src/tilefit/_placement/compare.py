@@ -30,10 +30,11 @@ def packing_differs(kernel: Kernel, packers: Mapping[Memory, str]) -> str | None
 
 
 def _tilelang_differs(kernel: Kernel, use: MemoryUse) -> str | None:
-    if kernel.assembled_static_bytes not in (None, use.padded_static_bytes):
+    made = kernel.assembled
+    if made is not None and made.static_bytes != use.padded_static_bytes:
         return (
             f"our static layout needs {use.padded_static_bytes:,} B, the assembler says "
-            f"{kernel.assembled_static_bytes:,} B: please report this kernel"
+            f"{made.static_bytes:,} B: please report this kernel"
         )
     buffers = [
         b

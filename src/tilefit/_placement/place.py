@@ -63,8 +63,8 @@ def owned(plans: Iterable[MemoryPlan], device: Device) -> tuple[MemoryPlan, ...]
 
 def _planned(use: MemoryUse, kernel: Kernel) -> MemoryPlan:
     static, evidence = use.padded_static_bytes, use.evidence
-    if use.memory in STAGING and kernel.assembled_static_bytes is not None:
-        static = kernel.assembled_static_bytes
+    if use.memory in STAGING and kernel.assembled is not None:
+        static = kernel.assembled.static_bytes
     elif use.static_bytes:
         # the static layout is our rule over compiled items
         evidence = weakest([evidence, Evidence.MODELLED])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilefit._assembler.built import built
+from tilefit._assembler.assemble import assembled
 from tilefit._devices.names import Device
 from tilefit._errors import RefusedError
 from tilefit._kernel.kernel import Kernel, Listing
@@ -139,4 +139,4 @@ class Reader:
         if not self.assemble or self.estimate:
             return kernels
         self.say(f"assembling {self.kernel} for {target}")
-        return built(kernels)
+        return assembled(kernels)

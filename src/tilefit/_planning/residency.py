@@ -42,17 +42,18 @@ def residency(kernel: Kernel, device: Device) -> Residency | None:
         return Residency(
             blocks=0, exact=True, limiters=(), by_shared=None, by_registers=None, core=core
         )
+    made = kernel.assembled
     found = occupancy(
         device,
         threads=threads,
-        registers=kernel.registers_per_thread,
+        registers=None if made is None else made.registers_per_thread,
         static_smem=use.static_bytes,
         dynamic_smem=use.dynamic_bytes,
     )
     alone = dict(found.blocks_by)
     return Residency(
         blocks=found.blocks_per_core,
-        exact=kernel.registers_per_thread is not None,
+        exact=made is not None,
         limiters=found.limiters,
         by_shared=alone.get(use.memory),
         by_registers=alone.get("registers"),

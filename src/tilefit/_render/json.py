@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.kernel import CannotAssemble, Kernel, Listing
 from tilefit._kernel.memory import weakest
 from tilefit._planning.report import FileSeen, Report, Residency, Result, Rounds, Rung, Tried
 from tilefit._verdict.judge import Status
@@ -65,6 +65,7 @@ def render_listing(file: str, listings: tuple[Listing, ...]) -> str:
 
 def _result(result: Result) -> dict[str, Any]:
     lowered = result.lowered
+    made = lowered.assembled if lowered else None
     return {
         "file": result.file,
         "kernel": result.kernel,
@@ -79,7 +80,7 @@ def _result(result: Result) -> dict[str, Any]:
         "evidence": result.evidence,
         "silent_overflow": result.silent_overflow,
         "built": _built(lowered),
-        "matrix_instructions": lowered.matrix_instructions if lowered else None,
+        "matrix_instructions": made.matrix_instructions if made else None,
         "threads": lowered.launch.threads if lowered else None,
         "threads_declared": lowered.launch.threads_declared if lowered else None,
         "grid": list(lowered.launch.grid) if lowered and lowered.launch.grid else None,
@@ -92,9 +93,9 @@ def _result(result: Result) -> dict[str, Any]:
         "conditions": list(lowered.conditions) if lowered else [],
         "overlaps": list(lowered.overlaps) if lowered else [],
         "notes": list(lowered.notes) if lowered else [],
-        "registers_per_thread": lowered.registers_per_thread if lowered else None,
-        "spill_bytes": lowered.spill_bytes if lowered else None,
-        "stack_bytes": lowered.stack_bytes if lowered else None,
+        "registers_per_thread": made.registers_per_thread if made else None,
+        "spill_bytes": made.spill_bytes if made else None,
+        "stack_bytes": made.stack_bytes if made else None,
         "limits": [
             {
                 "name": c.name,
@@ -184,13 +185,11 @@ def _result(result: Result) -> dict[str, Any]:
 
 
 def _built(lowered: Kernel | None) -> str:
-    if lowered is None or lowered.built == "not-tried":
+    if lowered is None:
         return "not-tried"
-    return (
-        lowered.built
-        if lowered.built_reason is None
-        else f"cannot-assemble({lowered.built_reason})"
-    )
+    if isinstance(lowered.assembly, CannotAssemble):
+        return f"{lowered.built}({lowered.assembly.reason})"
+    return lowered.built
 
 
 def _residency(found: Residency | None) -> dict[str, Any] | None:
@@ -245,7 +244,7 @@ def _suggestion(one: Tried) -> dict[str, Any]:
         "margin_bytes": None if limit is None or total is None else limit - total,
         "blocks_per_core": one.residency.blocks if one.residency else None,
         "spill_bytes": max(
-            (k.spill_bytes for k in outcome.kernels if k.spill_bytes is not None), default=None
+            (k.assembled.spill_bytes for k in outcome.kernels if k.assembled), default=None
         ),
         "verdict": outcome.status,
     }

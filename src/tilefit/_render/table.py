@@ -89,6 +89,7 @@ def _of_cores(report: Report) -> list[str]:
 
 def _cells(result: Result) -> dict[str, object]:
     lowered, held = result.lowered, result.residency
+    made = lowered.assembled if lowered else None
     check = result.main
     use = next((u for u in result.uses if check is not None and u.memory == check.name), None)
     by_memory: dict[str, object] = {}
@@ -116,7 +117,7 @@ def _cells(result: Result) -> dict[str, object]:
         "blocks_per_core": held.blocks if held else None,
         "blocks_exact": held.exact if held else None,
         "limiters": " ".join(held.limiters) if held else None,
-        "registers_per_thread": lowered.registers_per_thread if lowered else None,
+        "registers_per_thread": made.registers_per_thread if made else None,
         "built": lowered.built if lowered else "not-tried",
         "evidence": str(result.evidence),
         "reason": result.reason,

@@ -270,9 +270,10 @@ def _static(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
 
 def _registers(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     """Check the registers of an assembled kernel: those of a block, and those of its roles."""
-    threads, each = kernel.launch.threads, kernel.registers_per_thread
-    if threads is None or each is None or device.warp_size is None:
+    threads, made = kernel.launch.threads, kernel.assembled
+    if threads is None or made is None or device.warp_size is None:
         return
+    each = made.registers_per_thread
     granule = device.register_granule or 1
     warps = -(-threads // device.warp_size)
     needed = warps * round_up(each * device.warp_size, granule)

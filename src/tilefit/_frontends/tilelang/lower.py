@@ -16,7 +16,7 @@ from tilefit._frontends.tilelang.declared import launches
 from tilefit._frontends.tilelang.factory import Built, wrong_target
 from tilefit._frontends.tilelang.target import foreign_instructions
 from tilefit._frontends.user_code import one_line
-from tilefit._kernel.kernel import Kernel, MemoryUse
+from tilefit._kernel.kernel import CannotAssemble, Kernel, MemoryUse
 from tilefit._kernel.memory import STAGING, Memory
 
 _DYNAMIC_ALIGN_BYTES = 1024
@@ -162,8 +162,7 @@ def lower(
         replace(
             k,
             memories=tuple(map(_as_generated, k.memories)),
-            built="cannot-assemble",
-            built_reason=reason,
+            assembly=CannotAssemble(reason),
             notes=(*k.notes, reason),
         )
         for k in kernels

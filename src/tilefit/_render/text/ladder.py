@@ -127,12 +127,13 @@ def _costs(one: Tried, result: Result) -> list[str]:
         lost = before.blocks - after.blocks
         if lost > 0:
             words.append(f"loses {lost} block{'s' if lost > 1 else ''}/{after.core}")
-    spills = max((k.spill_bytes or 0 for k in one.outcome.kernels), default=0)
-    now = result.lowered.spill_bytes or 0 if result.lowered else 0
+    made = [k.assembled for k in one.outcome.kernels if k.assembled is not None]
+    own = result.lowered.assembled if result.lowered else None
+    spills = max((m.spill_bytes for m in made), default=0)
+    now = own.spill_bytes if own else 0
     if spills > now:
         words.append(f"spills {spills:,} B per thread")
-    matrix = [k.matrix_instructions for k in one.outcome.kernels]
-    if result.lowered and result.lowered.matrix_instructions and 0 in matrix:
+    if own and own.matrix_instructions and 0 in [m.matrix_instructions for m in made]:
         words.append("loses the tensor cores")
     return words
 

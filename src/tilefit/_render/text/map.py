@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from rich.text import Text
 
-from tilefit._kernel.kernel import Buffer
+from tilefit._kernel.kernel import Assembled, Buffer
 from tilefit._kernel.memory import Memory
 from tilefit._placement.place import MemoryPlan
 from tilefit._planning.report import Report, Residency, Result
@@ -179,19 +179,20 @@ def _registers(result: Result) -> Iterable[Text]:
         label = ""
     if result.by_core:
         return
-    if lowered.built == "not-tried":
+    made = lowered.assembly
+    if made is None:
         what = "registers per thread unknown: not assembled (--assemble)"
         if result.estimated:
             what = "registers per thread unknown: the source does not say"
-    elif lowered.built == "assembled":
-        spills = f"spills {lowered.spill_bytes:,} B" if lowered.spill_bytes else "no spills"
+    elif isinstance(made, Assembled):
+        spills = f"spills {made.spill_bytes:,} B" if made.spill_bytes else "no spills"
         matrix = ""
-        if lowered.matrix_instructions is not None:
-            kinds = f" ({', '.join(lowered.matrix_kinds)})" if lowered.matrix_kinds else ""
-            matrix = f"   {lowered.matrix_instructions:,} matrix instructions{kinds}"
-        what = f"{lowered.registers_per_thread} per thread at launch, {spills}{matrix}"
+        if made.matrix_instructions is not None:
+            kinds = f" ({', '.join(made.matrix_kinds)})" if made.matrix_kinds else ""
+            matrix = f"   {made.matrix_instructions:,} matrix instructions{kinds}"
+        what = f"{made.registers_per_thread} per thread at launch, {spills}{matrix}"
     else:
-        what = f"cannot assemble: {lowered.built_reason}"
+        what = f"cannot assemble: {made.reason}"
     yield from _labelled(label, what)
     roles = ", ".join(
         f"{role.name} {role.threads:,} threads" + (f" x {role.registers}" if role.registers else "")

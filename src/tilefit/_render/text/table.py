@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from rich.text import Text
 
+from tilefit._kernel.kernel import CannotAssemble
 from tilefit._planning.report import Report, Result
 from tilefit._render.text import memories as _text_memories
 from tilefit._render.text.words import WORD, columns, folded, next_words, number
@@ -76,8 +77,9 @@ def _row(result: Result, varying: tuple[str, ...], notes: dict[str, int]) -> tup
         word += f", {most}{held.blocks} block{'' if held.blocks == 1 else 's'}{by}"
     remarks = [result.reason] if result.status is not Status.FITS and result.reason else []
     remarks += list(result.lowered.notes) if result.lowered else []
-    if result.lowered is not None and result.lowered.built == "cannot-assemble":
-        remarks.append(f"not built: {result.lowered.built_reason}")
+    assembly = None if result.lowered is None else result.lowered.assembly
+    if isinstance(assembly, CannotAssemble):
+        remarks.append(f"not built: {assembly.reason}")
     marks = [notes.setdefault(remark, len(notes) + 1) for remark in remarks]
     if marks:
         word += " " + "".join(f"({mark})" for mark in marks)
