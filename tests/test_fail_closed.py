@@ -14,7 +14,7 @@ import pytest
 
 from tests.values import buffer, card, kernel
 from tilefit._devices.names import Device, device, device_names
-from tilefit._kernel.kernel import Buffer, Kernel, Launch, MemoryUse
+from tilefit._kernel.kernel import Buffer, Kernel, Launch, Loop, MemoryUse
 from tilefit._kernel.memory import Memory, Owner
 from tilefit._placement.place import place
 from tilefit._verdict import judge as rules
@@ -101,6 +101,14 @@ def test_a_kernel_of_which_not_all_was_read_is_unknown() -> None:
     assert status(replace(kernel(), memories=(), complete=False), on) is Status.UNKNOWN
     ascend = device("ascend-950pr_957b")
     assert status(replace(using(Memory.UB, 1), complete=False), ascend) is Status.UNKNOWN
+
+
+def test_a_kernel_whose_every_buffer_vanished_is_unknown() -> None:
+    gone = buffer("tile", 0, copies=0, memory=Memory.UB)
+    loop = Loop(variable="k", extent=0, num_stages=None, buffers=("tile",))
+    one = replace(kernel(gone, loops=(loop,)), memories=())
+    for name in ("ascend-950pr_957b", "h100"):
+        assert status(one, device(name)) is not Status.FITS
 
 
 def test_a_buffer_that_no_source_places_is_unknown_on_every_vendor() -> None:

@@ -70,6 +70,8 @@ def judge(
             replace(c, status=Status.UNKNOWN, reason=vanished) if c.status is Status.FITS else c
             for c in memories
         )
+        if not memories:
+            limits = (_unknown("vanished", vanished), *limits)
     checks = [*memories, *limits]
     status = worst(c.status for c in checks)
     reason = next((c.reason for c in checks if c.status is status and c.reason), None)
@@ -138,23 +140,26 @@ def _unplaced(kernel: Kernel, plans: Sequence[MemoryPlan], device: Device) -> It
             yield _lacking(memory, None, device)
             continue
         names = ", ".join(b.name for b in kernel.buffers if b.memory is memory)
-        reason = f"{names} in {memory}: {kernel.toolchain} gives no total of that memory"
-        yield Check(name=memory, value=None, limit=None, status=Status.UNKNOWN, reason=reason)
+        yield _unknown(
+            memory, f"{names} in {memory}: {kernel.toolchain} gives no total of that memory"
+        )
 
 
 def _unread(kernel: Kernel, memories: Sequence[Check]) -> Iterable[Check]:
     """Yield a check if bytes are missing and no memory says so: all of them would fit."""
     if not kernel.complete and all(check.value is not None for check in memories):
-        reason = next(iter(kernel.unread), UNREAD)
-        yield Check(name="unread", value=None, limit=None, status=Status.UNKNOWN, reason=reason)
+        yield _unknown("unread", next(iter(kernel.unread), UNREAD))
 
 
 # ---- the launch ------------------------------------------------------------------------------
 
 
+def _unknown(name: str, reason: str) -> Check:
+    return Check(name=name, value=None, limit=None, status=Status.UNKNOWN, reason=reason)
+
+
 def _no_launch_checks(_: Kernel, device: Device, __: Policy) -> Iterable[Check]:
-    reason = f"no launch limits are known for {device.vendor} chips"
-    yield Check(name="launch", value=None, limit=None, status=Status.UNKNOWN, reason=reason)
+    yield _unknown("launch", f"no launch limits are known for {device.vendor} chips")
 
 
 def _undecided(kernel: Kernel, _: Device, __: Policy) -> Iterable[Check]:
@@ -162,7 +167,7 @@ def _undecided(kernel: Kernel, _: Device, __: Policy) -> Iterable[Check]:
     names = ", ".join(b.name for b in kernel.buffers if b.memory is Memory.UNDECIDED)
     if names:
         reason = f"the source alone does not say which memory holds {names}"
-        yield Check(name="undecided", value=None, limit=None, status=Status.UNKNOWN, reason=reason)
+        yield _unknown("undecided", reason)
 
 
 def _threads(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
