@@ -79,6 +79,8 @@ SURROUNDED = {
     ),
     "a list that grows while it is read": file_of(before="x = [1]\nfor i in x:\n    x.append(i)"),
     "a list doubled": file_of(before="x = [1]\nfor i in range(60):\n    x = x + x"),
+    "a list doubled in place": file_of(before="x = [1]\nfor i in range(60):\n    x += x"),
+    "a list put into itself": file_of(before="x = [1]\nfor i in range(60):\n    x[0:0] = x"),
     "a list of itself": file_of(before="x = [1]\nfor i in range(60):\n    x = [x, x]\ny = x == x"),
     "text doubled": file_of(before="x = 'ab'\nfor i in range(60):\n    x = x + x"),
     "text formatted": file_of(before="x = 'ab'\nfor i in range(60):\n    x = f'{x}{x}'"),

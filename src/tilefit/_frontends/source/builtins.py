@@ -37,7 +37,6 @@ _CONTAINERS: dict[str, Callable[..., Any]] = {
     "builtins.list": list,
     "builtins.tuple": tuple,
     "builtins.dict": dict,
-    "builtins.set": set,
     "builtins.zip": lambda *a, strict=False: list(zip(*a, strict=strict)),
     "builtins.enumerate": lambda *a, **k: list(enumerate(*a, **k)),
     "builtins.reversed": lambda items: list(items)[::-1],
@@ -56,6 +55,7 @@ _VALUES |= {
         *("prod", "gcd", "lcm", "fabs", "isclose"),
     )
 }
+_VALUES["builtins.set"] = set
 _VALUES["copy.deepcopy"] = lambda value: value
 _LIMITED = (int, float, str, bytes, tuple, list, dict, set, range, type(None), TorchDType)
 

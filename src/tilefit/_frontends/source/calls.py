@@ -45,6 +45,9 @@ _CHANGING = frozenset(
     )
 )
 _READING = frozenset(("index", "count", "copy", "items", "keys", "values", "get"))
+# what compares its first argument, with the items of the container or with its keys
+_COMPARING = frozenset(("index", "count", "remove", "add", "discard"))
+_BY_KEY = frozenset(("get", "pop", "setdefault", "insert"))
 
 
 def call(machine: Machine, node: ast.Call) -> Value:
@@ -118,6 +121,10 @@ def _method(machine: Machine, method: Method, arguments: Arguments, node: ast.Ca
     length = len(owner) + sum(len(items) for items in sized)
     try:
         if name not in _READING | _CHANGING or arguments.rest or length > MAX_LENGTH:
+            raise TypeError(name)
+        if name in _COMPARING and not known((owner, *arguments.places)):
+            raise TypeError(name)
+        if name in _BY_KEY and not known(arguments.places[:1]):
             raise TypeError(name)
         result = getattr(owner, name)(*arguments.places, **arguments.names)
     except Exception:

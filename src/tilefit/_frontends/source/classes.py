@@ -34,8 +34,9 @@ def define_class(machine: Machine, node: ast.ClassDef) -> None:
     given = [base for base in given if base != Path("builtins.object")]
     ours = [base for base in given if isinstance(base, ClassValue)]
     whole = len(ours) == len(given) and all(base.whole for base in ours)
-    bases = tuple(dict.fromkeys(c for base in ours for c in (base, *base.bases)))
-    machine.scope = Scope(parent=outer)
+    above = [one for base in ours for one in (base, *base.bases)]
+    bases = tuple(dict.fromkeys(above[::-1]))[::-1]  # one above several comes behind them
+    machine.scope = Scope(parent=outer.closure, kind="class")
     try:
         machine.block(node.body)
     finally:
@@ -51,8 +52,7 @@ def class_attribute(
 ) -> Value:
     """Return an attribute of a class of the file, or of an object of one."""
     if isinstance(owner, Super):
-        found = (base.find(name) for base in owner.above.bases)
-        value = next((one for one in found if one is not None), None)
+        value = next((c.scope.vars[name] for c in owner.classes if name in c.scope.vars), None)
         if isinstance(value, Function):
             return bound_to(owner.instance, value)
         return unknown(where) if value is None else value
@@ -82,8 +82,12 @@ def super_of(machine: Machine, node: ast.Call) -> Value:
     instance = lookup(machine, places[0].arg) if places else None
     if method is None or not isinstance(instance, Instance):
         return unknown(node)
-    above = _defining(instance.owner, method)
-    return unknown(node) if above is None else Super(instance, above)
+    classes = (instance.owner, *instance.owner.bases)
+    for at, one in enumerate(classes, start=1):
+        values = one.scope.vars.values()
+        if any(isinstance(value, Function) and value.node is method.node for value in values):
+            return Super(instance, classes[at:])
+    return unknown(node)
 
 
 def instantiate(machine: Machine, owner: ClassValue, arguments: Arguments) -> Instance:
@@ -110,15 +114,6 @@ def _fill(machine: Machine, made: Instance, arguments: Arguments) -> None:
     after = owner.find("__post_init__")
     if isinstance(after, Function):
         _without_arguments(machine, bound_to(made, after))
-
-
-def _defining(owner: ClassValue, method: Function) -> ClassValue | None:
-    """Return the class, this one or a base of it, whose body defines a method."""
-    for one in (owner, *owner.bases):
-        for value in one.scope.vars.values():
-            if isinstance(value, Function) and value.node is method.node:
-                return one
-    return None
 
 
 def bound_to(owner: Instance, method: Function) -> Function:

@@ -11,7 +11,7 @@ from tilefit._frontends.source.language import loop_of
 from tilefit._frontends.source.machine import Break, Continue, Machine, RaisedError, Return, Rule
 from tilefit._frontends.source.names import assign
 from tilefit._frontends.source.operators import items_of, truth
-from tilefit._frontends.source.unknown import join, known, text_of, unknown
+from tilefit._frontends.source.unknown import join, known, names_of, text_of, unknown
 from tilefit._frontends.source.values import (
     Device,
     LoopFrame,
@@ -111,6 +111,8 @@ def _match(machine: Machine, node: ast.Match) -> None:
     open_branches: list[Sequence[ast.stmt]] = []
     for case in node.cases:
         decided = _matches(machine, case.pattern, subject)
+        if decided is None:
+            _doubt_captures(machine, case.pattern, subject)
         if decided and case.guard is not None:
             answer = truth(machine.operand(case.guard))
             decided = answer if isinstance(answer, bool) else None
@@ -145,6 +147,15 @@ def _matches(machine: Machine, pattern: ast.pattern, subject: Value) -> bool | N
         value = machine.evaluate(pattern.value)
         return bool(subject == value) if known(value) else None
     return None
+
+
+def _doubt_captures(machine: Machine, pattern: ast.pattern, subject: Value) -> None:
+    """What a pattern would bind is undecided where it is undecided whether it matches."""
+    for node in ast.walk(pattern):
+        captured = isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name
+        name = node.rest if isinstance(node, ast.MatchMapping) else captured
+        if name:
+            assign(machine, ast.Name(name, ast.Store()), Unknown(names_of(subject), name))
 
 
 def _try(machine: Machine, node: ast.Try) -> None:

@@ -11,7 +11,7 @@ from tilefit._frontends.source.functions import defaults_of
 from tilefit._frontends.source.machine import Machine, Rule
 from tilefit._frontends.source.names import assign, lookup
 from tilefit._frontends.source.operators import binary, compare, items_of, small, truth, unary
-from tilefit._frontends.source.unknown import known, mix, unknown
+from tilefit._frontends.source.unknown import known, mix, names_of, unknown
 from tilefit._frontends.source.values import (
     Function,
     Scope,
@@ -99,7 +99,13 @@ def _dict(machine: Machine, node: ast.Dict) -> Value:
             found[name] = item
         except TypeError:
             return unknown(node, name)
-    return found
+    return _decided(found, node)
+
+
+def _decided(found: dict[Value, Value], node: ast.expr) -> Value:
+    """Return a dict, Unknown if a key that is not known may be one that is."""
+    open_keys = [key for key in found if names_of(key)]
+    return unknown(node, *found, *found.values()) if open_keys and len(found) > 1 else found
 
 
 # ---- operators -------------------------------------------------------------------------------
@@ -124,11 +130,11 @@ def _boolean(machine: Machine, node: ast.BoolOp) -> Value:
     for part in node.values:
         value = machine.operand(part)
         decided = truth(value)
-        if decided is ends:
+        if decided is ends and (not undecided or isinstance(value, bool)):
             return value
         if not isinstance(decided, bool):
             undecided.append(decided)
-    return mix(node, *undecided) if undecided else value
+    return mix(node, *undecided, value) if undecided else value
 
 
 def _comparison(machine: Machine, node: ast.Compare) -> Value:
@@ -182,12 +188,16 @@ def _formatted(machine: Machine, node: ast.JoinedStr) -> Value:
 
 def _named(machine: Machine, node: ast.NamedExpr) -> Value:
     value = machine.evaluate(node.value)
-    assign(machine, node.target, value)
+    outer, machine.scope = machine.scope, machine.scope.function
+    try:
+        assign(machine, node.target, value)
+    finally:
+        machine.scope = outer
     return value
 
 
 def _lambda(machine: Machine, node: ast.Lambda) -> Value:
-    return Function(node, machine.scope, defaults_of(machine, node.args))
+    return Function(node, machine.scope.closure, defaults_of(machine, node.args))
 
 
 def _list_of(machine: Machine, node: ast.ListComp) -> Value:
@@ -203,7 +213,7 @@ def _dict_comprehension(machine: Machine, node: ast.DictComp) -> Value:
     if isinstance(items, Unknown):
         return items
     try:
-        return dict(items)
+        return _decided(dict(items), node)
     except TypeError:
         return unknown(node)
 
@@ -217,14 +227,15 @@ def _comprehension(
     """Return the items, tuples where several expressions are wanted for each."""
     found: list[Value] = []
     outer = machine.scope
-    machine.scope = Scope(parent=outer)
+    first = machine.evaluate(generators[0].iter)  # where the comprehension stands
+    machine.scope = Scope(parent=outer.closure, kind="comprehension")
 
     def descend(depth: int) -> Unknown | None:
         if depth == len(generators):
             values = tuple(machine.evaluate(one) for one in wanted)
             found.append(values if len(wanted) > 1 else values[0])
             return None
-        over = machine.evaluate(generators[depth].iter)
+        over = machine.evaluate(generators[depth].iter) if depth else first
         items = items_of(over)
         if items is None:
             return unknown(node, over)

@@ -190,10 +190,10 @@ class Machine:
         if self.trace is not None:
             self.trace.gap(f"line {line}: what {what} allocates is not known")
 
-    def joined_under_doubt(self, old: Value, new: Value) -> Value:
-        """Return a value that may replace another: undecided while there is a doubt."""
+    def joined_under_doubt(self, names: Mapping[str, Value], name: str, new: Value) -> Value:
+        """Return what a name may be bound to anew: undecided while there is a doubt."""
         why = self.doubt
-        return new if why is None or old is None else join([old, new], why)
+        return new if why is None or name not in names else join([names[name], new], why)
 
     def poison(self, container: Value) -> None:
         """Note that a container was changed though that may not happen."""

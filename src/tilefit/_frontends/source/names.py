@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from tilefit._frontends.source.machine import Machine
 from tilefit._frontends.source.modules import builtin, is_starred, member
-from tilefit._frontends.source.operators import items_of
-from tilefit._frontends.source.unknown import text_of, unknown
+from tilefit._frontends.source.operators import MAX_LENGTH, items_of
+from tilefit._frontends.source.unknown import names_of, text_of, unknown
 from tilefit._frontends.source.values import (
     ClassValue,
     Device,
@@ -17,6 +17,7 @@ from tilefit._frontends.source.values import (
     Path,
     Tensor,
     Tile,
+    Unknown,
     Value,
 )
 
@@ -50,6 +51,9 @@ def assign(machine: Machine, target: ast.expr, value: Value) -> None:
         elif isinstance(owner, (list, dict)):
             machine.poison(owner)
             try:
+                grows = len(owner) + len(items_of(value) or ()) if isinstance(index, slice) else 0
+                if names_of(index) or isinstance(index, Unknown) or grows > MAX_LENGTH:
+                    raise TypeError(index)
                 owner[index] = value
             except Exception:
                 machine.poisoned[id(owner)] = owner, unknown(target, index)
@@ -70,7 +74,7 @@ def _bind(machine: Machine, name: str, value: Value) -> None:
             renamed = machine.trace is not None and machine.trace.rename(value, name)
             value = value if renamed else replace(value, text=name)
     if scope is not machine.scope:  # `fork` joins the names of this function only
-        value = machine.joined_under_doubt(scope.vars.get(name), value)
+        value = machine.joined_under_doubt(scope.vars, name, value)
     scope.vars[name] = machine.named(name, value)
 
 
@@ -78,7 +82,7 @@ def _bind_attribute(machine: Machine, owner: Value, name: str, value: Value) -> 
     """Bind ``owner.name``."""
     if isinstance(owner, (Instance, ClassValue)):
         names = owner.vars if isinstance(owner, Instance) else owner.scope.vars
-        names[name] = machine.named(name, machine.joined_under_doubt(names.get(name), value))
+        names[name] = machine.named(name, machine.joined_under_doubt(names, name, value))
 
 
 def _unpacked(value: Value, targets: Sequence[ast.expr]) -> list[Value]:

@@ -32,7 +32,7 @@ from tilefit._frontends.source.values import (
 
 
 def _function(machine: Machine, node: ast.FunctionDef) -> None:
-    value: Value = Function(node, machine.scope, defaults_of(machine, node.args))
+    value: Value = Function(node, machine.scope.closure, defaults_of(machine, node.args))
     for decorator in reversed(node.decorator_list):
         value = _decorate(machine, decorator, value)
     machine.scope.vars[node.name] = value
@@ -157,17 +157,33 @@ def _augmented(machine: Machine, node: ast.AugAssign) -> None:
     left = machine.evaluate(node.target)
     if isinstance(left, Tile):
         machine.touch(left, write=True)
-    elif isinstance(left, list):  # changed in place, under all its names
-        machine.poison(left)
-        items = items_of(right)
-        if items is None:
-            assign(machine, node.target, unknown(node, right))
-        elif isinstance(node.op, ast.Add):
-            left.extend(items)
-        else:
-            assign(machine, node.target, binary(node.op, left, right, node))
+    elif isinstance(left, (list, dict, set)):
+        _change(machine, node, left, right)
     else:
         assign(machine, node.target, binary(node.op, left, right, node))
+
+
+def _change(
+    machine: Machine,
+    node: ast.AugAssign,
+    left: list[Value] | dict[Value, Value] | set[Value],
+    right: Value,
+) -> None:
+    """Change a container in place, under all its names."""
+    machine.poison(left)
+    items = items_of(right)
+    if isinstance(left, list) and isinstance(node.op, ast.Add) and items is not None:
+        right = items
+    result = binary(node.op, left, right, node)
+    if isinstance(left, list) and isinstance(result, list):
+        left[:] = result
+    elif isinstance(left, dict) and isinstance(result, dict):
+        left.update(result)
+    elif isinstance(left, set) and isinstance(result, set):
+        left.intersection_update(result)
+        left.update(result)
+    else:
+        machine.poisoned[id(left)] = left, unknown(node, right)
 
 
 # ---- contexts and launches -------------------------------------------------------------------

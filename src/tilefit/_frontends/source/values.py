@@ -135,12 +135,14 @@ class Scope:
         parent: The enclosing scope.
         elsewhere: Names declared ``global`` or ``nonlocal``, with the scope that has them.
         stars: Modules whose names were all imported.
+        kind: ``function`` (or module), ``class`` or ``comprehension``.
     """
 
     vars: dict[str, Value] = field(default_factory=dict)
     parent: Scope | None = None
     elsewhere: dict[str, Scope] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
+    kind: str = "function"
 
     def find(self, name: str) -> Scope | None:
         """Return the scope that binds a name."""
@@ -156,6 +158,16 @@ class Scope:
     def module(self) -> Scope:
         """The outermost scope."""
         return self if self.parent is None else self.parent.module
+
+    @property
+    def closure(self) -> Scope:
+        """What is defined here sees: not the names of the class whose body this is."""
+        return self.parent if self.kind == "class" and self.parent is not None else self
+
+    @property
+    def function(self) -> Scope:
+        """The scope around comprehensions."""
+        return self.parent.function if self.kind == "comprehension" and self.parent else self
 
     def snapshot(self) -> Scope:
         """Copy the scopes of functions as they are now; the module's stays the same."""
@@ -223,7 +235,7 @@ class ClassValue:
     Attributes:
         node: Its definition.
         scope: What its body binds.
-        bases: The classes of this file that it inherits from, nearest first, none twice.
+        bases: The classes of this file that it inherits from, in Python's order.
         whole: Whether all that it inherits is in this file.
     """
 
@@ -254,10 +266,15 @@ class Instance:
 
 @dataclass(slots=True, eq=False)
 class Super:
-    """What ``super()`` gives: an object, looked at from above one of its classes."""
+    """What ``super()`` gives: an object, looked at from above one of its classes.
+
+    Attributes:
+        instance: The object.
+        classes: Its classes that are left to look into.
+    """
 
     instance: Instance
-    above: ClassValue
+    classes: tuple[ClassValue, ...]
 
 
 @dataclass(slots=True, eq=False)
