@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from tilefit._kernel.memory import STAGING, Evidence, Memory, Owner
+from tilefit._kernel.reasons import Align, Why
 from tilefit._kernel.units import round_up
 
 Dim = int | str
@@ -30,12 +31,12 @@ class Buffer:
         dtype: Element type, as the toolchain spells it.
         copies: How often the compiler multiplied it, 0 if it vanished, None if the bytes are
             no whole multiple of the declared ones.
-        why: Why there are that many copies: a code of `tilefit._kernel.reasons.REASONS`.
+        why: Why there are that many copies.
         detail: The same for this buffer in a few words, for people.
         bytes: Size of all copies for one owner; None if symbolic.
         bytes_per_thread: For registers: what one thread holds after lowering.
         align_bytes: Alignment inside its part of the memory, where known.
-        align_why: What asks for that alignment: a code of `tilefit._kernel.reasons.ALIGNMENTS`.
+        align_why: What asks for that alignment.
         offset: Byte offset inside its part of the memory, where the compiler placed it.
         live: Live interval in program order, where known.
         line: Line in the source file, where known.
@@ -56,12 +57,12 @@ class Buffer:
     shape: tuple[Dim, ...]
     dtype: str
     copies: int | None = 1
-    why: str | None = None
+    why: Why | None = None
     detail: str | None = None
     bytes: int | None = None
     bytes_per_thread: int | None = None
     align_bytes: int | None = None
-    align_why: str | None = None
+    align_why: Align | None = None
     offset: int | None = None
     live: tuple[int, int] | None = None
     line: int | None = None
@@ -327,6 +328,8 @@ def _buffer(data: dict[str, Any]) -> Buffer:
     values["memory"] = Memory(values["memory"])
     values["owner"] = Owner(values["owner"])
     values["evidence"] = Evidence(values["evidence"])
+    values["why"] = values["why"] and Why(values["why"])
+    values["align_why"] = values["align_why"] and Align(values["align_why"])
     return Buffer(**values)
 
 

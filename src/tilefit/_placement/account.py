@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from tilefit._kernel.kernel import Buffer, Kernel, MemoryUse
 from tilefit._kernel.memory import STAGING, Memory
+from tilefit._kernel.reasons import Why
 from tilefit._kernel.units import round_up
 from tilefit._placement.ascend_compare import version_bytes, versions_of
 from tilefit._placement.ascend_packer import END_ALIGN_BYTES, VERSION_ALIGN_BYTES
@@ -31,7 +32,7 @@ class Row:
         own_bytes: Those of them that are first counted here.
         shares_with: Buffers that use some of the same bytes at other times.
         origin: ``source`` or ``compiler``.
-        why: A code of `tilefit._kernel.reasons.REASONS`.
+        why: What they come from.
         memory: Where they are.
     """
 
@@ -43,7 +44,7 @@ class Row:
     own_bytes: int
     shares_with: tuple[str, ...] = ()
     origin: str = "source"
-    why: str | None = None
+    why: Why | None = None
     memory: Memory = Memory.SHARED
 
 
@@ -82,7 +83,7 @@ def _in_parts(kernel: Kernel, use: MemoryUse) -> list[Row]:
                 bytes=padded - use.static_bytes,
                 own_bytes=padded - use.static_bytes,
                 origin="compiler",
-                why="static-rounding",
+                why=Why.STATIC_ROUNDING,
             )
         )
     return [replace(row, memory=use.memory) for row in rows]
@@ -127,7 +128,7 @@ def _gap(start: int, end: int, *, static: bool) -> Row:
         bytes=end - start,
         own_bytes=end - start,
         origin="compiler",
-        why="alignment-gap",
+        why=Why.ALIGNMENT_GAP,
     )
 
 
@@ -175,16 +176,16 @@ def _in_versions(kernel: Kernel, use: MemoryUse) -> list[Row]:
         covered = _joined([*covered, *own])
         if own:
             name = f"alignment of {buffer.name}"
-            rows.append(_filler(use, "alignment", own[0][0], own, "version-alignment", name))
+            rows.append(_filler(use, "alignment", own[0][0], own, Why.VERSION_ALIGNMENT, name))
     for start, end in _without([(0, use.total_bytes)], covered):
         last = end == use.total_bytes and end - start < END_ALIGN_BYTES
-        kind, why = ("rounding", "arena-end") if last else ("gap", "alignment-gap")
+        kind, why = ("rounding", Why.ARENA_END) if last else ("gap", Why.ALIGNMENT_GAP)
         rows.append(_filler(use, kind, start, [(start, end)], why))
     return rows
 
 
 def _filler(
-    use: MemoryUse, kind: str, offset: int, spans: list[Span], why: str, name: str | None = None
+    use: MemoryUse, kind: str, offset: int, spans: list[Span], why: Why, name: str | None = None
 ) -> Row:
     return Row(
         name=name or kind,

@@ -8,16 +8,17 @@ from math import prod
 from tilefit._errors import InputError
 from tilefit._kernel.dtype import parse_dtype
 from tilefit._kernel.kernel import Buffer, Kernel, Loop, MemoryUse
+from tilefit._kernel.reasons import Why
 from tilefit._placement.ascend_packer import Tile, compact_bytes, layout, padded_shape, tile_bytes
 
-HIDDEN_L0 = "l1-gemm-slots"
+HIDDEN_L0 = Why.L1_GEMM_SLOTS
 """Code of the L0A and L0B slots that a GEMM on L1 tiles takes at address 0, whatever is there."""
 
 
 # a tile is a fractal, transposed, of block scales
 _WAYS = ((True, False, False), (True, True, False), (True, False, True), (False, False, False))
 
-BY_HAND = "manual-versions"
+BY_HAND = Why.MANUAL_VERSIONS
 """Code of a buffer whose shape has its versions in front."""
 
 

@@ -14,12 +14,10 @@ from enum import StrEnum
 
 from tilefit._kernel.kernel import Buffer, Kernel, MemoryUse, StageRule
 from tilefit._kernel.memory import Evidence, Memory, Owner
+from tilefit._kernel.reasons import Why
 
 READ_AS = {Memory.UB: Owner.AIV, Memory.L1: Owner.AIC}
 """Where such a buffer can be, and which core has it."""
-
-FEWEST = "fewest-versions"
-"""Why an estimate counts one version of a tile: a code of `tilefit._kernel.reasons.REASONS`."""
 
 
 class Outlook(StrEnum):
@@ -210,7 +208,7 @@ def with_versions_that_fit(kernel: Kernel, limits: Mapping[Memory, int]) -> Kern
 def _may_have_fewer(buffer: Buffer) -> bool:
     return (
         buffer.stages is not None
-        and buffer.why == "pipeline"
+        and buffer.why is Why.PIPELINE
         and (buffer.copies or 0) > 1
         and buffer.bytes is not None
     )
@@ -220,7 +218,11 @@ def _in_one_version(buffer: Buffer) -> Buffer:
     assert buffer.bytes is not None
     assert buffer.copies
     return replace(
-        buffer, copies=1, bytes=buffer.bytes // buffer.copies, why=FEWEST, detail="one version"
+        buffer,
+        copies=1,
+        bytes=buffer.bytes // buffer.copies,
+        why=Why.FEWEST_VERSIONS,
+        detail="one version",
     )
 
 
@@ -231,9 +233,10 @@ def asked_bytes(kernel: Kernel, memory: Memory) -> int | None:
         None if `with_versions_that_fit` took none away.
     """
     mine = [b for b in kernel.buffers if b.memory is memory]
-    if not any(b.why == FEWEST for b in mine):
+    if not any(b.why is Why.FEWEST_VERSIONS for b in mine):
         return None
-    return sum((b.bytes or 0) * ((b.stages or 1) if b.why == FEWEST else 1) for b in mine)
+    fewest = Why.FEWEST_VERSIONS
+    return sum((b.bytes or 0) * ((b.stages or 1) if b.why is fewest else 1) for b in mine)
 
 
 def _fewer_line(kernel: Kernel, memory: Memory, limit: int) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 from tilefit._errors import InputError
 from tilefit._kernel.kernel import Kernel, StageRule
 from tilefit._kernel.memory import STAGING
+from tilefit._kernel.reasons import Why
 from tilefit._planning.outcome import Judge, outcome_of
 from tilefit._planning.report import Rung
 from tilefit._planning.stages import MOST_STAGES, stage_parameter
@@ -18,8 +19,8 @@ from tilefit._verdict.judge import Status
 Reader = Callable[[Mapping[str, Any]], tuple[Kernel, ...]]
 # codes of copies that hold data on its way from global memory
 _IN_FLIGHT = (
-    *("ws-pipeline", "pipeline", "store-driven", "guarded-load", "two-loops"),
-    *("explicit-order", "one-stage"),
+    *(Why.WS_PIPELINE, Why.PIPELINE, Why.STORE_DRIVEN, Why.GUARDED_LOAD, Why.TWO_LOOPS),
+    *(Why.EXPLICIT_ORDER, Why.ONE_STAGE),
 )
 _MOST_STEPS = 24
 _ENOUGH_REFUSALS = 3  # in a row

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import STAGING, Memory
+from tilefit._kernel.reasons import Why
+from tilefit._verdict.check import CLUSTER, LaunchLimit
 from tilefit._verdict.judge import Check, Status
 
 _WARP_GROUP = 128
@@ -24,7 +26,7 @@ def advice(kernel: Kernel, checks: Sequence[Check]) -> tuple[str, ...]:
 
 
 def _for(kernel: Kernel, check: Check) -> Iterable[str]:
-    if check.name == "threads" and check.limit is not None:
+    if check.name is LaunchLimit.THREADS and check.limit is not None:
         declared, lowered = kernel.launch.threads_declared, kernel.launch.threads
         if declared and lowered and lowered > declared:
             most = check.limit - (lowered - declared)
@@ -35,21 +37,21 @@ def _for(kernel: Kernel, check: Check) -> Iterable[str]:
             )
         else:
             yield f"write at most {check.limit:,} threads"
-    elif check.name in ("grid.y", "grid.z"):
+    elif check.name in (LaunchLimit.GRID_Y, LaunchLimit.GRID_Z):
         yield f"put the long axis into x, which takes 2,147,483,647 blocks ({check.name} does not)"
-    elif check.name == "cluster":
+    elif check.name is LaunchLimit.CLUSTER:
         yield f"write cluster_dims of at most {check.limit} blocks"
-    elif check.name.startswith("cluster."):
+    elif check.name in CLUSTER:
         yield f"choose cluster_dims that divide the grid: {check.limit} is no part of {check.value}"
-    elif check.name == "static":
+    elif check.name is LaunchLimit.STATIC:
         yield 'allocate with scope="shared.dyn": only dynamic shared memory can opt in to more'
     elif check.name in STAGING:
         yield from _shared(kernel)
-    elif check.name == Memory.TENSOR and check.limit == 0:
+    elif check.name is Memory.TENSOR and check.limit == 0:
         yield "accumulate in a fragment (T.alloc_fragment): this chip has no tensor memory"
     elif check.name in _CORE_MEMORIES:
         yield from _tiles(kernel, check)
-    elif check.name == "overlap":
+    elif check.name is LaunchLimit.OVERLAP:
         yield (
             "move what the explicit L0 buffer holds out of it before the GEMM, or let T.gemm read "
             "its operands from L0A and L0B: on L1 operands it writes both from address 0"
@@ -62,7 +64,7 @@ def _tiles(kernel: Kernel, check: Check) -> Iterable[str]:
     if not mine:
         return
     for buffer in mine:
-        if buffer.why == "reduce-workspace":
+        if buffer.why is Why.REDUCE_WORKSPACE:
             yield (
                 f"{buffer.name} ({buffer.bytes:,} B) is scratch that a reduction across threads "
                 "adds after the scheduler has counted: leave room for it, or reduce over at most "

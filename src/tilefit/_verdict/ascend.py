@@ -19,12 +19,20 @@ from tilefit._placement.open_buffers import (
     words,
 )
 from tilefit._placement.place import MemoryPlan
-from tilefit._verdict.check import UNREAD, Check, Policy, Status, no_blocks, why_open
+from tilefit._verdict.check import (
+    GRID,
+    UNREAD,
+    Check,
+    LaunchLimit,
+    Policy,
+    Status,
+    no_blocks,
+    why_open,
+)
 
 _NAMED = 3  # buffers that a sentence names
 _NEVER_SEEN = ("api-scratch",)  # conditions that no toolchain here reports
 
-_EITHER = "ub or l1"
 _NAME_IT = "allocate with a function that names it"
 _OUTLOOKS = {Outlook.FITS: Status.FITS, Outlook.NEVER: Status.DOES_NOT_FIT}
 
@@ -100,7 +108,7 @@ def arena_check(kernel: Kernel, use: MemoryPlan, device: Device, policy: Policy)
     needed = f"{use.memory} {use.total_bytes:,} B"
     needed += " with one version of each tile" if asked is not None else ""
     if use.total_bytes > allowed and use.memory in READ_AS and open_buffers(kernel):
-        found = next(c for c in _open(kernel, device, policy) if c.name == _EITHER)
+        found = next(c for c in _open(kernel, device, policy) if c.name is LaunchLimit.UB_OR_L1)
         status = Status.UNKNOWN if found.status is Status.FITS else found.status
         return replace(check, status=status, reason=found.reason)
     if use.total_bytes > allowed:
@@ -149,7 +157,7 @@ def ascend_checks(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Ch
 
     Blocks run in rounds, and threads exist in SIMT parts only: neither has a known limit.
     """
-    for axis, blocks in zip("xyz", kernel.launch.grid or (), strict=False):
+    for axis, blocks in zip(GRID, kernel.launch.grid or (), strict=False):
         if isinstance(blocks, int) and blocks <= 0:
             yield no_blocks(axis, blocks, None)
     yield from _overlaps(kernel)
@@ -160,7 +168,7 @@ def _overlaps(kernel: Kernel) -> Iterable[Check]:
     """Two live things at one address: there are bytes enough, and one overwrites the other."""
     for line in kernel.overlaps:
         yield Check(
-            name="overlap",
+            name=LaunchLimit.OVERLAP,
             value=None,
             limit=None,
             status=Status.DOES_NOT_FIT,
@@ -174,7 +182,7 @@ def _open(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
     others = [b.name for b in kernel.buffers if b.memory is Memory.UNDECIDED and b not in shared]
     if others:
         yield Check(
-            name="undecided",
+            name=LaunchLimit.UNDECIDED,
             value=None,
             limit=None,
             status=Status.UNKNOWN,
@@ -186,7 +194,7 @@ def _open(kernel: Kernel, device: Device, policy: Policy) -> Iterable[Check]:
         if Memory.UB in limits:
             limits[Memory.UB] -= policy.headroom_bytes
         yield Check(
-            name=_EITHER,
+            name=LaunchLimit.UB_OR_L1,
             value=None,
             limit=None,
             status=_OUTLOOKS.get(outlook(kernel, limits), Status.UNKNOWN),

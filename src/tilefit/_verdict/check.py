@@ -28,6 +28,33 @@ def worst(statuses: Iterable[Status]) -> Status:
     return min((*statuses, Status.FITS), key=order.index)
 
 
+class LaunchLimit(StrEnum):
+    """What is checked beside the bytes of a memory. The values are the names used in JSON."""
+
+    THREADS = "threads"
+    GRID = "grid"  # where no launch was given
+    GRID_X = "grid.x"
+    GRID_Y = "grid.y"
+    GRID_Z = "grid.z"
+    CLUSTER = "cluster"
+    CLUSTER_X = "cluster.x"
+    CLUSTER_Y = "cluster.y"
+    CLUSTER_Z = "cluster.z"
+    REGISTERS = "registers"
+    ROLES = "roles"
+    STATIC = "static"
+    LAUNCH = "launch"  # of a vendor whose limits are not known
+    OVERLAP = "overlap"
+    UB_OR_L1 = "ub or l1"
+    UNDECIDED = "undecided"
+    UNREAD = "unread"
+    VANISHED = "vanished"
+
+
+GRID = (LaunchLimit.GRID_X, LaunchLimit.GRID_Y, LaunchLimit.GRID_Z)
+CLUSTER = (LaunchLimit.CLUSTER_X, LaunchLimit.CLUSTER_Y, LaunchLimit.CLUSTER_Z)
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What the user asks beyond bare fitting.
@@ -44,7 +71,7 @@ class Check:
     """One limit held against one value.
 
     Attributes:
-        name: ``shared``, ``tensor``, ``threads``, ``grid.x``, ``cluster`` ...
+        name: The memory or the launch limit.
         value: What the kernel needs; text if it is symbolic, None if unknown.
         limit: What the device allows.
         status: The outcome.
@@ -53,7 +80,7 @@ class Check:
         silent: Whether the compiler accepted more than the chip has.
     """
 
-    name: str
+    name: Memory | LaunchLimit
     value: Dim | None
     limit: int | None
     status: Status
@@ -99,13 +126,13 @@ def why_open(kernel: Kernel, memory: Memory, buffers: Iterable[Buffer]) -> str |
     return None if reason is None else f"{memory} bytes are not known: {reason}"
 
 
-def no_blocks(axis: str, blocks: int, limit: int | None) -> Check:
+def no_blocks(axis: LaunchLimit, blocks: int, limit: int | None) -> Check:
     """Return the check of a grid that has no blocks in one axis."""
     return Check(
-        name=f"grid.{axis}",
+        name=axis,
         value=blocks,
         limit=limit,
         status=Status.UNKNOWN,
-        reason=f"the grid has no blocks in {axis} at these sizes: nothing would run; "
+        reason=f"the grid has no blocks in {axis[-1]} at these sizes: nothing would run; "
         "set the problem sizes and tiles with --set",
     )

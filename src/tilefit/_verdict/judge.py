@@ -12,8 +12,11 @@ from tilefit._kernel.units import round_up
 from tilefit._placement.place import MemoryPlan
 from tilefit._verdict.ascend import arena_check, ascend_checks
 from tilefit._verdict.check import (
+    CLUSTER,
+    GRID,
     UNREAD,
     Check,
+    LaunchLimit,
     Policy,
     Status,
     fullest,
@@ -71,7 +74,7 @@ def judge(
             for c in memories
         )
         if not memories:
-            limits = (_unknown("vanished", vanished), *limits)
+            limits = (_unknown(LaunchLimit.VANISHED, vanished), *limits)
     checks = [*memories, *limits]
     status = worst(c.status for c in checks)
     reason = next((c.reason for c in checks if c.status is status and c.reason), None)
@@ -148,18 +151,18 @@ def _unplaced(kernel: Kernel, plans: Sequence[MemoryPlan], device: Device) -> It
 def _unread(kernel: Kernel, memories: Sequence[Check]) -> Iterable[Check]:
     """Yield a check if bytes are missing and no memory says so: all of them would fit."""
     if not kernel.complete and all(check.value is not None for check in memories):
-        yield _unknown("unread", next(iter(kernel.unread), UNREAD))
+        yield _unknown(LaunchLimit.UNREAD, next(iter(kernel.unread), UNREAD))
 
 
 # ---- the launch ------------------------------------------------------------------------------
 
 
-def _unknown(name: str, reason: str) -> Check:
+def _unknown(name: Memory | LaunchLimit, reason: str) -> Check:
     return Check(name=name, value=None, limit=None, status=Status.UNKNOWN, reason=reason)
 
 
 def _no_launch_checks(_: Kernel, device: Device, __: Policy) -> Iterable[Check]:
-    yield _unknown("launch", f"no launch limits are known for {device.vendor} chips")
+    yield _unknown(LaunchLimit.LAUNCH, f"no launch limits are known for {device.vendor} chips")
 
 
 def _undecided(kernel: Kernel, _: Device, __: Policy) -> Iterable[Check]:
@@ -167,14 +170,14 @@ def _undecided(kernel: Kernel, _: Device, __: Policy) -> Iterable[Check]:
     names = ", ".join(b.name for b in kernel.buffers if b.memory is Memory.UNDECIDED)
     if names:
         reason = f"the source alone does not say which memory holds {names}"
-        yield _unknown("undecided", reason)
+        yield _unknown(LaunchLimit.UNDECIDED, reason)
 
 
 def _threads(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     if kernel.launch.threads is None and kernel.launch.grid is None:
-        yield _not_asked("threads", device.max_threads_per_block)
+        yield _not_asked(LaunchLimit.THREADS, device.max_threads_per_block)
         return
-    check = _at_most("threads", kernel.launch.threads, device.max_threads_per_block)
+    check = _at_most(LaunchLimit.THREADS, kernel.launch.threads, device.max_threads_per_block)
     declared = kernel.launch.threads_declared
     if check.status is Status.DOES_NOT_FIT and declared and declared != kernel.launch.threads:
         added = (
@@ -186,21 +189,21 @@ def _threads(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     yield check
 
 
-def _not_asked(name: str, limit: int | None) -> Check:
+def _not_asked(name: LaunchLimit, limit: int | None) -> Check:
     reason = f"{name} not asked: no launch was given"
     return Check(name=name, value=None, limit=limit, status=Status.NOT_ASKED, reason=reason)
 
 
 def _grid(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     if kernel.launch.grid is None:
-        yield _not_asked("grid", None)
+        yield _not_asked(LaunchLimit.GRID, None)
         return
     limits = device.max_grid or (None, None, None)
-    for axis, blocks, limit in zip("xyz", kernel.launch.grid, limits, strict=True):
+    for axis, blocks, limit in zip(GRID, kernel.launch.grid, limits, strict=True):
         if isinstance(blocks, int) and blocks <= 0:
             yield no_blocks(axis, blocks, limit)
         else:
-            yield _at_most(f"grid.{axis}", blocks, limit)
+            yield _at_most(axis, blocks, limit)
 
 
 def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
@@ -212,7 +215,7 @@ def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
         blocks *= extent
     if device.cluster_max is None and device.cluster_portable_max is None:
         yield Check(
-            name="cluster",
+            name=LaunchLimit.CLUSTER,
             value=blocks,
             limit=1,
             status=Status.DOES_NOT_FIT,
@@ -224,25 +227,27 @@ def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     assert most is not None
     if blocks > most and device.cluster_max is None:
         reason = f"cluster of {blocks} blocks: above the portable {most}; no larger size is known"
-        yield Check(name="cluster", value=blocks, limit=most, status=Status.UNKNOWN, reason=reason)
+        yield Check(
+            name=LaunchLimit.CLUSTER, value=blocks, limit=most, status=Status.UNKNOWN, reason=reason
+        )
     elif portable is not None and portable < blocks <= most:
         yield Check(
-            name="cluster",
+            name=LaunchLimit.CLUSTER,
             value=blocks,
             limit=most,
             status=Status.FITS,
             reason=f"above the portable {portable}: needs the non-portable attribute at launch",
         )
     else:
-        yield _at_most("cluster", blocks, most)
-    for axis, extent, grid in zip("xyz", cluster, kernel.launch.grid or (), strict=False):
+        yield _at_most(LaunchLimit.CLUSTER, blocks, most)
+    for axis, extent, grid in zip(CLUSTER, cluster, kernel.launch.grid or (), strict=False):
         if isinstance(grid, int) and grid % extent:
             yield Check(
-                name=f"cluster.{axis}",
+                name=axis,
                 value=grid,
                 limit=extent,
                 status=Status.DOES_NOT_FIT,
-                reason=f"grid.{axis} {grid:,} is no multiple of the cluster's {extent}",
+                reason=f"grid.{axis[-1]} {grid:,} is no multiple of the cluster's {extent}",
             )
 
 
@@ -263,7 +268,7 @@ def _static(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     accepted = target.isdigit() and int(target) >= 90
     over = f"static {static:,} B, more than {default:,} B"
     yield Check(
-        name="static",
+        name=LaunchLimit.STATIC,
         value=static,
         limit=default,
         status=Status.UNKNOWN if accepted else Status.DOES_NOT_FIT,
@@ -282,12 +287,12 @@ def _registers(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     granule = device.register_granule or 1
     warps = -(-threads // device.warp_size)
     needed = warps * round_up(each * device.warp_size, granule)
-    yield _at_most("registers", needed, device.registers_per_block)
+    yield _at_most(LaunchLimit.REGISTERS, needed, device.registers_per_block)
     wanted = sum(role.threads * (role.registers or 0) for role in kernel.roles)
     pool = each * threads
     if wanted > pool:
         yield Check(
-            name="roles",
+            name=LaunchLimit.ROLES,
             value=wanted,
             limit=pool,
             status=Status.DOES_NOT_FIT,
@@ -296,7 +301,7 @@ def _registers(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
         )
 
 
-def _at_most(name: str, value: Dim | None, limit: int | None) -> Check:
+def _at_most(name: LaunchLimit, value: Dim | None, limit: int | None) -> Check:
     if limit is None:
         return Check(
             name=name,

@@ -25,10 +25,11 @@ from tilefit._frontends.source.values import Tile, Unknown, Value
 from tilefit._kernel.dtype import parse_dtype
 from tilefit._kernel.kernel import Buffer, Dim
 from tilefit._kernel.memory import STAGING, TMEM_COLUMN_BYTES, Evidence, Memory, Owner
+from tilefit._kernel.reasons import Why
 from tilefit._kernel.scopes import memory_of
 
 # why a tile has several copies: num_stages, or order= and stage= lists
-_DEEP = ("pipeline", "explicit-order")
+_DEEP = (Why.PIPELINE, Why.EXPLICIT_ORDER)
 # columns of tensor memory are handed out in powers of two from here (PTX ISA, tcgen05.alloc)
 _LEAST_COLUMNS = 32
 
@@ -101,7 +102,7 @@ def buffer_of(tile: Tile, launch: TracedLaunch, vendor: str, missing: Missing) -
     copies, why = _copies(tile, launch.loops, memory)
     if vendor == "ascend" and tile in launch.fixed:
         versions = number(launch.fixed[tile])
-        copies, why = (versions, "fixed-versions") if isinstance(versions, int) else (None, None)
+        copies, why = (versions, Why.FIXED_VERSIONS) if isinstance(versions, int) else (None, None)
     own = Missing()
     for item, values in _open_items(tile, label, launch, copies):
         missing.note(item, *values)
@@ -198,7 +199,7 @@ def _bytes(tile: Tile, memory: Memory) -> int | None:
 
 def _copies(
     tile: Tile, loops: Sequence[TracedLoop], memory: Memory
-) -> tuple[int | None, str | None]:
+) -> tuple[int | None, Why | None]:
     """Return the copies by the declared rule and the code that says why, None for unknown.
 
     A pipelined loop keeps num_stages copies of what a T.copy from global memory fills in it.
@@ -206,13 +207,13 @@ def _copies(
     if memory is Memory.REGISTERS:
         return 1, None
     if memory is Memory.GLOBAL:
-        return 1, "in device memory, by a pointer parameter"
+        return 1, Why.DEVICE_MEMORY
     touching = [loop for loop in loops if tile in loop.touched]
     if touching and not tile.used:
-        return 0, "empty-loop"
+        return 0, Why.EMPTY_LOOP
     staged = [loop for loop in touching if loop.stages is not None]
     if not staged:
-        return 1, "not-pipelined"
+        return 1, Why.NOT_PIPELINED
     deep = [loop for loop in staged if number(loop.stages) != 1]
     filling = [loop for loop in deep if tile in loop.copied]
     unsure = [loop for loop in deep if tile in loop.maybe_copied and loop not in filling]
@@ -224,8 +225,8 @@ def _copies(
         return max(stages), _DEEP[explicit]
     writing = [loop for loop in staged if tile in loop.written]
     if not writing:
-        return 1, "read-only"
-    return 1, "same-stage" if any(loop in deep for loop in writing) else "one-stage"
+        return 1, Why.READ_ONLY
+    return 1, Why.SAME_STAGE if any(loop in deep for loop in writing) else Why.ONE_STAGE
 
 
 def _stages_of(tile: Tile, loops: Sequence[TracedLoop]) -> list[Value]:

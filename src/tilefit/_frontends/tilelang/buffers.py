@@ -12,6 +12,7 @@ from tilefit._frontends.tilelang.liveness import AGGRESSIVE_MERGE, DISABLE_REUSE
 from tilefit._frontends.tilelang.why import Causes
 from tilefit._kernel.kernel import Buffer
 from tilefit._kernel.memory import STAGING, TMEM_COLUMN_BYTES, Memory, Owner
+from tilefit._kernel.reasons import Align, Why
 from tilefit._kernel.scopes import memory_of
 from tilefit._kernel.units import round_up
 
@@ -86,7 +87,7 @@ def buffers_of(
     for number, (buffer, allocation) in enumerate(rows):
         if buffer.static:
             start, align = static_at[allocation]
-            buffer = replace(buffer, offset=start, align_bytes=align, align_why="declared")
+            buffer = replace(buffer, offset=start, align_bytes=align, align_why=Align.DECLARED)
         elif buffer.memory in STAGING and allocation is not None:
             offset = 0 if allocation is alone else offsets.get(allocation.data)
             buffer = replace(buffer, offset=offset)
@@ -104,12 +105,19 @@ def buffers_of(
     return tuple(finished), static_end
 
 
-def _align_why(align_bytes: int, *, recorded: bool) -> str | None:
+_SWIZZLES = {
+    16: Align.LEAST,
+    256: Align.TMA_SWIZZLE_32,
+    512: Align.TMA_SWIZZLE_64,
+    1024: Align.TMA_SWIZZLE_128,
+}
+
+
+def _align_why(align_bytes: int, *, recorded: bool) -> Align | None:
     """Return the code that says what asks for an alignment."""
     if not recorded:
-        return {16: "least", 1024: "descriptor"}.get(align_bytes)
-    swizzles = {256: "-swizzle-32", 512: "-swizzle-64", 1024: "-swizzle-128"}
-    return "least" if align_bytes == 16 else f"tma{swizzles.get(align_bytes, '')}"
+        return {16: Align.LEAST, 1024: Align.DESCRIPTOR}.get(align_bytes)
+    return _SWIZZLES.get(align_bytes, Align.TMA)
 
 
 def _only_dynamic(lowered: list[Any]) -> Any:
@@ -152,7 +160,7 @@ def _source_buffer(written: Any, lowered: Any, causes: Causes, nth: int, vendor:
         line=_line(written),
     )
     if memory is Memory.GLOBAL:
-        return replace(buffer, owner=Owner.DEVICE, why="in device memory, by a pointer parameter")
+        return replace(buffer, owner=Owner.DEVICE, why=Why.DEVICE_MEMORY)
     if memory is Memory.REGISTERS:
         return replace(buffer, bytes_per_thread=0 if lowered is None else now)
     if lowered is None:
@@ -182,7 +190,7 @@ def _tmem_buffer(written: Any, columns: Mapping[str, int]) -> Buffer:
         dtype=str(written.dtype),
         copies=1 if name in columns else 0,
         bytes=columns.get(name, 0) * TMEM_COLUMN_BYTES,
-        why="not-pipelined" if name in columns else "unused",
+        why=Why.NOT_PIPELINED if name in columns else Why.UNUSED,
         detail=f"{columns[name]} columns" if name in columns else None,
         line=_line(written),
     )
@@ -220,17 +228,17 @@ def _compiler_buffer(lowered: Any, tmem: Mapping[str, int], vendor: str) -> Buff
     )
 
 
-def _origin(name: str, scope: str, tmem: Mapping[str, int]) -> str:
+def _origin(name: str, scope: str, tmem: Mapping[str, int]) -> Why:
     """Return the code that says why the compiler added a buffer."""
     if name in tmem:
-        return "tmem-address"
+        return Why.TMEM_ADDRESS
     if scope in ("shared.barrier", "shared.cluster_barrier"):
-        return "barrier"
+        return Why.BARRIER
     # the names that lowering gives: `workspace` (T.reduce across warps), `red_buf` and
     # `red_result` (all-reduce)
     if scope.startswith("shared") and name.startswith(("workspace", "red_")):
-        return "reduce-workspace"
-    return "compiler-scratch"
+        return Why.REDUCE_WORKSPACE
+    return Why.COMPILER_SCRATCH
 
 
 def _static_aligns(source: str) -> dict[str, int]:

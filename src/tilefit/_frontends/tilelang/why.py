@@ -13,6 +13,7 @@ from typing import Any
 
 from tilefit._frontends.tilelang.declared import dim, lowered_name, names_of, product, visit
 from tilefit._kernel.kernel import Loop
+from tilefit._kernel.reasons import Why
 
 WS_PASS = "tl.ProducerConsumerWarpSpecialized"
 PIPELINE_PASS = "tl.InjectSoftwarePipeline"
@@ -60,16 +61,16 @@ class Causes:
         kept = self.specialised or any(_asks_for_stages(f) for f in specialised)
         self.dropped = bool(specialised) and asked and not kept
 
-    def why(self, written: Any, nth: int, copies: int | None) -> str:
+    def why(self, written: Any, nth: int, copies: int | None) -> Why:
         """Return the code for a buffer, the ``nth`` of those that lowering calls the same."""
         uses = self._uses.get(str(written.name), [])
         if copies == 0:
             empty = any(isinstance(u.loop.extent, int) and u.loop.extent <= 0 for u in uses)
-            return "empty-loop" if empty else "unused"
+            return Why.EMPTY_LOOP if empty else Why.UNUSED
         ws = _at(self._ws, lowered_name(written), nth)
         pipeline = _at(self._pipeline, lowered_name(written), nth)
         if copies is None or copies != ws * pipeline:
-            return "layout"
+            return Why.LAYOUT
         return self._multiplied(uses, ws, pipeline) if copies > 1 else self._single(uses)
 
     def detail(self, name: str, copies: int | None) -> str | None:
@@ -79,31 +80,31 @@ class Causes:
             return None
         return "T.Pipelined stages=" + " and ".join(str(s) for s in asked)
 
-    def _multiplied(self, uses: list[Use], ws: int, pipeline: int) -> str:
+    def _multiplied(self, uses: list[Use], ws: int, pipeline: int) -> Why:
         writers = [u for u in uses if u.written]
         if any(u.explicit for u in writers):
-            return "explicit-order"
+            return Why.EXPLICIT_ORDER
         most = max((u.loop.num_stages or 1 for u in writers), default=1)
         if (ws > 1 and pipeline > 1) or (len(writers) > 1 and pipeline > most):
-            return "two-loops"
+            return Why.TWO_LOOPS
         if not any(u.copied for u in uses):
             if any(u.guarded for u in uses):
-                return "guarded-load"
+                return Why.GUARDED_LOAD
             if any(u.stored for u in uses):
-                return "store-driven"
-        return "ws-pipeline" if ws > 1 else "pipeline"
+                return Why.STORE_DRIVEN
+        return Why.WS_PIPELINE if ws > 1 else Why.PIPELINE
 
-    def _single(self, uses: list[Use]) -> str:
+    def _single(self, uses: list[Use]) -> Why:
         staged = [u for u in uses if (u.loop.num_stages or 0) > 0 or u.explicit]
         if not staged:
-            return "not-pipelined"
+            return Why.NOT_PIPELINED
         if not any(u.written for u in staged):
-            return "read-only"
+            return Why.READ_ONLY
         if self.dropped and any(u.copied or u.stored for u in staged):
-            return "stages-dropped"
+            return Why.STAGES_DROPPED
         if all(u.loop.num_stages == 1 for u in staged if u.written):
-            return "one-stage"
-        return "same-stage"
+            return Why.ONE_STAGE
+        return Why.SAME_STAGE
 
 
 def _functions(module: Any) -> list[Any]:

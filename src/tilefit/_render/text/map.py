@@ -28,6 +28,7 @@ from tilefit._render.text.words import (
     shape,
     spaced,
 )
+from tilefit._verdict.check import GRID, LaunchLimit
 from tilefit._verdict.judge import Check, Status
 
 
@@ -207,13 +208,13 @@ def _launch(result: Result) -> Text:
     lowered = result.lowered
     assert lowered is not None
     launch = lowered.launch
-    threads = next((c for c in result.limits if c.name == "threads"), None)
+    threads = next((c for c in result.limits if c.name is LaunchLimit.THREADS), None)
     written = ""
     if launch.threads_declared not in (None, launch.threads):
         written = f" ({launch.threads_declared:,} written)"
     grid = "not asked"
     if launch.grid is not None:
-        bad = (c.status is not Status.FITS and c.name.startswith("grid") for c in result.limits)
+        bad = (c.status is not Status.FITS and c.name in GRID for c in result.limits)
         grid = " x ".join(number(g) for g in launch.grid) + ("" if any(bad) else " ok")
     cluster = "no cluster"
     if launch.cluster is not None:

@@ -19,6 +19,7 @@ from tilefit._frontends.tilelang.ascend.why import Versions
 from tilefit._frontends.tilelang.declared import Sizes, dim, nbytes
 from tilefit._kernel.kernel import Buffer, Loop
 from tilefit._kernel.memory import Memory, Owner
+from tilefit._kernel.reasons import Align, Why
 from tilefit._kernel.scopes import memory_of
 
 _VENDOR = "ascend"
@@ -29,11 +30,11 @@ ORDER = (Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
 
 # AscendScopeAlignBytes in src/ascend/transform/merge_ub_common.h, and the 32 B of a UB block
 _ALIGN = {
-    Memory.UB: (32, "ub"),
-    Memory.L1: (512, "l1"),
-    Memory.L0A: (512, "l0"),
-    Memory.L0B: (512, "l0"),
-    Memory.L0C: (1024, "l0c"),
+    Memory.UB: (32, Align.UB),
+    Memory.L1: (512, Align.L1),
+    Memory.L0A: (512, Align.L0),
+    Memory.L0B: (512, Align.L0),
+    Memory.L0C: (1024, Align.L0C),
 }
 
 
@@ -122,7 +123,7 @@ class Reader:
             return replace(buffer, bytes=0 if memory is Memory.NONE else buffer.bytes)
         buffer = replace(buffer, owner=owner_of(memory))
         if lowered is None:
-            why = "empty-loop" if buffer.name in self._never_touched else "unused"
+            why = Why.EMPTY_LOOP if buffer.name in self._never_touched else Why.UNUSED
             return replace(buffer, bytes=0, copies=0, why=why)
         copies = self._versions.copies(key)
         stages = self._versions.stages(key)
@@ -162,7 +163,7 @@ class Reader:
         )
         if key not in self._padded:
             workspace = one.name.startswith("workspace")
-            why = "reduce-workspace" if workspace else "compiler-scratch"
+            why = Why.REDUCE_WORKSPACE if workspace else Why.COMPILER_SCRATCH
             live = None if region is None else self._steps.region(region)
             return replace(buffer, why=why, live=live)
         copies = self._versions.copies(key)
@@ -171,7 +172,7 @@ class Reader:
             shape=self._padded[key],
             copies=copies,
             stages=self._versions.stages(key),
-            why="nz-scratch" if one.name.startswith("nz_scratch") else "compiler-scratch",
+            why=Why.NZ_SCRATCH if one.name.startswith("nz_scratch") else Why.COMPILER_SCRATCH,
             live=self._steps.live(key, overlapping=copies > 1),
         )
 

@@ -17,6 +17,7 @@ from tilefit._frontends.tilelang.ascend.steps import VECTOR_REGIONS, Steps
 from tilefit._frontends.tilelang.declared import visit
 from tilefit._kernel.kernel import Buffer
 from tilefit._kernel.memory import Memory, Owner
+from tilefit._kernel.reasons import Align, Why
 
 # How tl_templates/ascend/gemm.h takes turns: position of M, and how many bits an element moves
 # the second slot by. Only the block-scaled template counts two 4-bit elements as one byte there.
@@ -116,11 +117,11 @@ def slot_buffers(
                 shape=(rows, gemm.depth),
                 dtype=gemm.dtype.removesuffix("x2"),
                 copies=gemm.slots,
-                why="l1-gemm-slots",
+                why=Why.L1_GEMM_SLOTS,
                 detail=f"T.gemm takes {operand} in slices of {gemm.depth} columns",
                 bytes=gemm.bytes(rows),
                 align_bytes=_L0_ALIGN_BYTES,
-                align_why="l0",
+                align_why=Align.L0,
                 offset=0,
                 live=_both(live, known.live) if known else live,
                 origin="compiler",

@@ -41,6 +41,7 @@ from tilefit._frontends.tilelang.notes import gemms_of
 from tilefit._frontends.tilelang.why import with_copied
 from tilefit._kernel.kernel import Buffer, Kernel, Launch, MemoryUse, StageRule
 from tilefit._kernel.memory import Memory
+from tilefit._kernel.reasons import Why
 
 _DISABLE_REUSE = "tl.disable_shared_memory_reuse"
 
@@ -135,7 +136,7 @@ def _uses(buffers: list[Buffer], laid_out: Mapping[str, int | None]) -> tuple[Me
     found = []
     for memory in ORDER:
         scope = "shared" if memory is Memory.UB else f"shared.{memory}"
-        slots = [b.bytes or 0 for b in buffers if b.memory is memory and b.why == "l1-gemm-slots"]
+        slots = [b.bytes or 0 for b in buffers if b.memory is memory and b.why is Why.L1_GEMM_SLOTS]
         if scope not in laid_out and not slots:
             continue
         total = laid_out.get(scope, 0)

@@ -26,6 +26,7 @@ from tilefit._frontends.tilelang.ascend.ir import (
 )
 from tilefit._frontends.tilelang.ascend.steps import Span, Steps
 from tilefit._frontends.tilelang.declared import dim, nbytes
+from tilefit._kernel.reasons import Why
 
 _UNLIMITED = "tl.unlimit_memory_scopes"
 # what the scheduler counts with: ScheduleSingleKernel in src/ascend/transform/auto_schedule.cc
@@ -62,28 +63,28 @@ class Versions:
         loops = self._owners(key) or self._steps.around(key)
         return max((loop.stages for loop in loops if loop.stages), default=None)
 
-    def why(self, key: Key, copies: int) -> str:
+    def why(self, key: Key, copies: int) -> Why:
         """Return the code for a buffer that lowering kept."""
         if key in self._manual:
-            return "manual-versions"
+            return Why.MANUAL_VERSIONS
         if self._asked is None:
-            return "schedule-off"
+            return Why.SCHEDULE_OFF
         if key in self._fixed:
-            return "fixed-versions"
+            return Why.FIXED_VERSIONS
         stages = self.stages(key)
         if stages is None:
-            return "not-pipelined"
+            return Why.NOT_PIPELINED
         if stages <= 1:
-            return "one-stage"
+            return Why.ONE_STAGE
         owners = self._owners(key)
         if not any((loop.stages or 1) > 1 for loop in owners):
-            return "outlives-iteration"
+            return Why.OUTLIVES_ITERATION
         if copies >= stages:
-            return "scheduled"
+            return Why.SCHEDULED
         held_back = self._held_back(key, copies, owners, stages)
         if held_back is None:
-            return "fewer-taken"
-        return "no-room" if held_back else "fewer-suffice"
+            return Why.FEWER_TAKEN
+        return Why.NO_ROOM if held_back else Why.FEWER_SUFFICE
 
     def _owners(self, key: Key) -> list[Span]:
         return [loop for loop in self._steps.loops if key in loop.owned]
