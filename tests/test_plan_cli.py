@@ -229,14 +229,14 @@ class Echo(StandIn):
         raise tilefit.KernelError(f"{params!r} for {target}")
 
 
-RESERVED = ("source", "device", "limits", "policy", "python", "progress", "params")
+RESERVED = ("source", "device", "limits", "options", "blocks", "python", "progress", "params")
 
 
 @pytest.mark.parametrize("name", RESERVED)
 def test_a_parameter_may_have_the_name_of_one_of_ours(
     error: Error, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """``policy`` is a usual one; here ``python`` even named a program to run."""
+    """``blocks`` is a usual one; here ``python`` even named a program to run."""
     use(monkeypatch, Echo)
     assert repr({name: 1}) in error("gemm.py::matmul", "-d", "h100", "--set", f"{name}=1")
 

@@ -80,6 +80,12 @@ def test_plan_twice(tmp_path):
             tilefit.plan(str(missing), "h100")
 
 
+def test_a_user_can_say_what_may_be_used_and_catch_a_refusal(tmp_path):
+    assert issubclass(tilefit.RefusedError, tilefit.TilefitError)
+    with pytest.raises(tilefit.InputError, match="no such file"):
+        tilefit.plan(str(tmp_path / "x.py"), "h100", limits=tilefit.Limits(seconds=1.0))
+
+
 def test_every_function_is_called_twice_here():
     """A new public function needs a test above."""
     lower = {name for name in tilefit.__all__ if name.islower()}

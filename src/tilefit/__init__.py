@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tilefit._errors import (
         InputError,
         KernelError,
+        RefusedError,
         TilefitError,
         ToolchainError,
         UnknownNameError,
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
     from tilefit._kernel.memory import Evidence, Memory, Owner
     from tilefit._occupancy.arrays import OccupancyArrays, occupancy_arrays
     from tilefit._occupancy.occupancy import Occupancy, occupancy
-    from tilefit._planning.plan import plan
+    from tilefit._planning.reader import Options
+    from tilefit._planning.report import Result
+    from tilefit._public import Report, plan
+    from tilefit._reading.child import Limits
     from tilefit._tiles.footprint import Footprint, footprint
     from tilefit._tiles.gemm import Budget, BudgetRow, budget, max_stages
     from tilefit._tiles.limit import Limit
+    from tilefit._verdict.check import Status
 
 __all__ = [
     "Budget",
@@ -38,10 +43,16 @@ __all__ = [
     "InputError",
     "KernelError",
     "Limit",
+    "Limits",
     "Memory",
     "Occupancy",
     "OccupancyArrays",
+    "Options",
     "Owner",
+    "RefusedError",
+    "Report",
+    "Result",
+    "Status",
     "TilefitError",
     "ToolchainError",
     "UnknownNameError",
@@ -58,12 +69,17 @@ __all__ = [
 ]
 
 _MODULES = {
-    "_planning.plan": ("plan",),
+    "_public": ("Report", "plan"),
+    "_planning.reader": ("Options",),
+    "_planning.report": ("Result",),
+    "_reading.child": ("Limits",),
+    "_verdict.check": ("Status",),
     "_devices.names": ("Device", "device"),
     "_kernel.dtype": ("DType", "parse_dtype"),
     "_errors": (
         "InputError",
         "KernelError",
+        "RefusedError",
         "TilefitError",
         "ToolchainError",
         "UnknownNameError",

@@ -39,37 +39,7 @@ from tilefit._verdict.judge import Status
 # what a file is told of that cannot be listed without a device, where none was named
 _STAND_IN = "h100"
 
-__all__ = ["Options", "kernels_in", "plan", "plan_below", "plan_with"]
-
-
-def plan(
-    source: Any,
-    device: str | Device | Sequence[str | Device],
-    /,
-    *,
-    limits: Limits | None = None,
-    python: str = sys.executable,
-    options: Options | None = None,
-    **params: Any,
-) -> Report:
-    """Say whether a kernel fits, and how many stages do.
-
-    Args:
-        source: ``"file.py::kernel"``; ``"file.py"`` for all that its main compiles; or a
-            PrimFunc, jit object or factory of this process.
-        device: Name of a device, a `Device`, or several.
-        limits: What the user's file may use while it is read.
-        python: Interpreter that has the toolchain.
-        options: What is asked beyond the verdict.
-        params: Parameters of the kernel.
-
-    Raises:
-        InputError: A wrong name or value.
-        ToolchainError: The toolchain is missing.
-        KernelError: The user's code raised.
-        WorkerError: The user's code hung, crashed or used too much.
-    """
-    return plan_with(source, device, params, limits=limits, python=python, options=options)
+__all__ = ["Options", "kernels_in", "plan_below", "plan_with"]
 
 
 def plan_with(
@@ -82,16 +52,23 @@ def plan_with(
     python: str = sys.executable,
     options: Options | None = None,
 ) -> Report:
-    """`plan` for parameters whose names are not known beforehand, such as ``device``.
+    """Plan a kernel for every device and every set of parameters.
 
     Args:
-        source: As for `plan`.
-        device: As for `plan`.
+        source: ``"file.py::kernel"``; ``"file.py"`` for all that its main compiles; or a
+            PrimFunc, jit object or factory of this process.
+        device: Name of a device, a `Device`, or several.
         params: Parameters of the kernel.
         shapes: Sets of further parameters; the kernel is planned with each of them in turn.
-        limits: As for `plan`.
-        python: As for `plan`.
-        options: As for `plan`.
+        limits: What the user's file may use while it is read.
+        python: Interpreter that has the toolchain.
+        options: What is asked beyond the verdict.
+
+    Raises:
+        InputError: A wrong name or value.
+        ToolchainError: The toolchain is missing.
+        KernelError: The user's code raised.
+        WorkerError: The user's code hung, crashed or used too much.
     """
     options = options or Options()
     devices = _devices(device)
@@ -292,7 +269,7 @@ def kernels_in(
     progress: Progress | None = None,
     estimate: bool = False,
 ) -> tuple[Listing, ...]:
-    """List the kernels of a file with their parameters; see `plan` for the errors."""
+    """List the kernels of a file with their parameters; see `plan_with` for the errors."""
     path, _ = split_source(source)
     if estimate:
         return Estimated(path).load()

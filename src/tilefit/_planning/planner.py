@@ -23,6 +23,7 @@ from tilefit._planning.report import Result, Rung, Stages, Tried
 from tilefit._planning.residency import by_core, residency, rounds, worst_residency
 from tilefit._planning.stages import largest_stages, stage_parameter, versions_of
 from tilefit._planning.suggest import cuts_of, tried_edits
+from tilefit._planning.wanted import refuse_headroom, with_blocks
 from tilefit._verdict.advice import advice
 from tilefit._verdict.ascend import as_scheduled
 from tilefit._verdict.judge import Status, Verdict, judge
@@ -59,9 +60,12 @@ class Planner:
             status = Status.UNKNOWN
             return [self._without_kernel(status, why_unread(device), device, None, ())]
         refuse_text_for_numbers(self.listing, self.params)
+        policy = self.options.policy
+        refuse_headroom(policy.headroom_bytes, device)
 
         def judged(kernel: Kernel) -> Verdict:
-            return judge(kernel, place(kernel), device, self.options.policy)
+            verdict = judge(kernel, place(kernel), device, policy)
+            return with_blocks(verdict, kernel, device, policy.blocks)
 
         def read(
             params: Mapping[str, Any], configs: Mapping[str, Any] | None = None
@@ -291,9 +295,18 @@ class Planner:
         words = ["tilefit", "plan", self.source, "-d", device.name]
         for name, value in changed.items():
             words += ["--set", f"{name}={value}"]
-        if self.options.estimate:
-            words.append("--estimate")
+        words += _as_asked(self.options)
         compiled = changed != dict(self.params)
         if not compiled and self.options.suggest is not False:
             words.append("--list")  # else the command itself tries edits
         return shlex.join(words), compiled
+
+
+def _as_asked(options: Options) -> list[str]:
+    """Return the flags without which a command to paste would answer another question."""
+    flags = ["--estimate"] if options.estimate else []
+    if options.headroom_bytes:
+        flags += ["--headroom", str(options.headroom_bytes)]
+    if options.blocks is not None:
+        flags += ["--blocks", str(options.blocks), *(["--assemble"] if options.assemble else [])]
+    return flags

@@ -8,7 +8,7 @@ from typing import Any
 
 from tilefit._assembler.assemble import assembled
 from tilefit._devices.names import Device
-from tilefit._errors import RefusedError
+from tilefit._errors import InputError, RefusedError
 from tilefit._kernel.kernel import Kernel, Listing
 from tilefit._kernel.toolchain import Toolchain
 from tilefit._verdict.judge import Policy
@@ -21,7 +21,8 @@ class Options:
     """What is asked beyond the verdict.
 
     Attributes:
-        policy: What is asked beyond bare fitting.
+        headroom_bytes: Shared memory of a block, or UB, that has to stay free.
+        blocks: Blocks that one core has to hold at once; None if any number will do.
         assemble: Run the assembler too, for registers and spills.
         suggest: Look for edits: True always, None when it does not fit, False never.
         ladder: A parameter to step up, as ``--ladder`` takes it.
@@ -31,7 +32,8 @@ class Options:
         progress: Called with a line before each slow step.
     """
 
-    policy: Policy | None = None
+    headroom_bytes: int = 0
+    blocks: int | None = None
     assemble: bool = False
     suggest: bool | None = None
     ladder: str | None = None
@@ -39,6 +41,19 @@ class Options:
     estimate: bool = False
     cache: bool = True
     progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if type(self.headroom_bytes) is not int or self.headroom_bytes < 0:
+            raise InputError(
+                f"headroom_bytes={self.headroom_bytes!r} is not a whole number of bytes from 0"
+            )
+        if self.blocks is not None and (type(self.blocks) is not int or self.blocks < 1):
+            raise InputError(f"blocks={self.blocks!r} is not a whole number from 1")
+
+    @property
+    def policy(self) -> Policy:
+        """What is asked beyond bare fitting."""
+        return Policy(headroom_bytes=self.headroom_bytes, blocks=self.blocks)
 
 
 def toolchain_named(name: str | Toolchain) -> Toolchain:

@@ -279,7 +279,10 @@ class FileSeen:
         return self.planned + self.refused + self.failed
 
 
-@dataclass(frozen=True, slots=True)
+_NAMED = 3  # results that the `repr` of a report names
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """The answer of `plan`: one result per device function and device.
 
@@ -290,6 +293,16 @@ class Report:
 
     results: tuple[Result, ...]
     files: tuple[FileSeen, ...] = ()
+
+    def __repr__(self) -> str:
+        """Return one line: how many results of each verdict, and the first of them by name."""
+        statuses = [one.status for one in self.results]
+        parts = [f"{statuses.count(one)} {one}" for one in Status if one in statuses]
+        failed = sum(seen.failed for seen in self.files)
+        counts = ", ".join([*parts, *([f"{failed} failed"] if failed else [])]) or "no results"
+        named = [f"{r.kernel} on {r.device} {r.status}" for r in self.results[:_NAMED]]
+        more = ["..."] if self.results[_NAMED:] else []
+        return f"<Report: {'; '.join([counts, *named, *more])}>"
 
     @property
     def varying(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from tilefit._kernel.kernel import Kernel, StageRule
 from tilefit._kernel.memory import STAGING
 from tilefit._kernel.toolchain import STAGE_PARAMETERS
 from tilefit._planning.report import Stages, Versions
+from tilefit._planning.wanted import BLOCKS
 from tilefit._verdict.judge import Status, Verdict
 
 Reader = Callable[[Mapping[str, Any]], tuple[Kernel, ...]]
@@ -74,7 +75,8 @@ def largest_stages(
         reason = f"the loop over {pipelined[0].variable} has no iterations at these sizes"
         return _none(parameter, current, reason)
     for kernel in kernels:
-        blocked = next((c for c in judge(kernel).limits if c.status is Status.DOES_NOT_FIT), None)
+        limits = [c for c in judge(kernel).limits if c.name != BLOCKS]  # fewer stages may mend that
+        blocked = next((c for c in limits if c.status is Status.DOES_NOT_FIT), None)
         if blocked is not None:
             return _none(parameter, current, f"the launch fails on {blocked.name}")
     return _Search(kernels, parameter, current, params, read, judge).run()
@@ -206,7 +208,8 @@ class _Search:
         memories = [check for verdict in verdicts for check in verdict.memories]
         limits = [check for verdict in verdicts for check in verdict.limits]
         fits = all(check.status is not Status.DOES_NOT_FIT for check in (*memories, *limits))
-        unknown = next((check for check in memories if check.status is Status.UNKNOWN), None)
+        depending = [*memories, *(check for check in limits if check.name == BLOCKS)]
+        unknown = next((check for check in depending if check.status is Status.UNKNOWN), None)
         if fits and unknown is not None:
             raise _StopError(f"unknown at {self.parameter}={stages}: {unknown.reason}")
         shared = [

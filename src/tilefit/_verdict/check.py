@@ -61,9 +61,11 @@ class Policy:
 
     Attributes:
         headroom_bytes: Shared memory, or UB, that has to stay free.
+        blocks: Blocks that one core has to hold at once; None if any number will do.
     """
 
     headroom_bytes: int = 0
+    blocks: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,6 +60,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run nvcc and ptxas too: registers, spills, matrix instructions",
     )
     parser.add_argument(
+        "--headroom",
+        type=size,
+        default=0,
+        metavar="SIZE",
+        help="shared memory of a block, or UB, that has to stay free (0)",
+    )
+    parser.add_argument(
+        "--blocks",
+        type=positive,
+        metavar="N",
+        help="blocks that one core has to hold at once; counting registers takes --assemble",
+    )
+    parser.add_argument(
         "--estimate",
         action="store_true",
         help="read the source alone: needs no toolchain, executes nothing, is arithmetic",
@@ -138,6 +151,8 @@ def run(args: argparse.Namespace) -> int:
     devices = _devices(args)
     shapes = read_shapes(Path(args.shapes)) if args.shapes else ()
     options = _analyze.Options(
+        headroom_bytes=args.headroom,
+        blocks=args.blocks,
         assemble=args.assemble,
         suggest=args.suggest,
         ladder=args.ladder,
@@ -178,7 +193,10 @@ def _folder(args: argparse.Namespace) -> int:
     store = Store() if not (args.no_cache or args.estimate) else None
     kept = None
     if store is not None and usable(args.device, args.output, sys.stdout.isatty()):
-        words = (args.device, args.set, output_format, args.suggest, args.fail_on, args.python)
+        words = (
+            *(args.device, args.set, output_format, args.suggest, args.fail_on, args.python),
+            *(args.headroom, args.blocks),
+        )
         kept = KeptAnswer(store, args.source, words)
         known = kept.get()
         if known is not None:
@@ -204,7 +222,12 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
             settings(args.set),
             limits=Limits(seconds=args.timeout, memory_bytes=args.memory_limit),
             python=args.python,
-            options=_analyze.Options(estimate=args.estimate, cache=store is not None),
+            options=_analyze.Options(
+                headroom_bytes=args.headroom,
+                blocks=args.blocks,
+                estimate=args.estimate,
+                cache=store is not None,
+            ),
             store=store,
             workers=args.jobs or min(os.cpu_count() or 1, 8),
             step=progress.step,
