@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import tilefit
 from tests.stand_in import use
 from tests.test_plan_text import GEMM, RecordedSession
-from tests.values import KIB, buffer, kernel
+from tests.values import KIB, buffer, kernel, made
 from tilefit._devices.names import Device, device
-from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.kernel import CannotAssemble, Kernel
 from tilefit._placement.place import place
 from tilefit._planning.wanted import with_blocks
 from tilefit._verdict.judge import Check, Status, Verdict, judge
@@ -61,10 +61,17 @@ def test_with_registers_the_count_is_known(wanted: int) -> None:
     """255 registers x 32 threads = 8,160, rounded up to 8,192; 4 warps; 65,536 / 32,768 = 2."""
     per_block = 4 * 8192
     assert SM_REGISTERS // per_block == 2
-    one = replace(kernel(dynamic_bytes=KIB, threads=128), registers_per_thread=255)
+    one = replace(kernel(dynamic_bytes=KIB, threads=128), assembly=made(registers_per_thread=255))
     check = of_blocks(found(one, wanted))
     assert (check.value, check.status) == (2, "fits" if wanted <= 2 else "does-not-fit")
     assert (check.reason is None) == (wanted <= 2)
+
+
+def test_what_could_not_be_assembled_says_so_in_place_of_the_flag() -> None:
+    one = replace(kernel(dynamic_bytes=KIB), assembly=CannotAssemble("no such instruction"))
+    reason = of_blocks(found(one, 1)).reason or ""
+    assert "it could not be assembled" in reason
+    assert "--assemble" not in reason
 
 
 def test_a_block_that_does_not_fit_is_held_nowhere() -> None:

@@ -57,7 +57,8 @@ def _held(kernel: Kernel, device: Device) -> tuple[int | None, bool, str]:
     if held.exact:
         return held.blocks, True, f"one {held.core} holds {held.blocks}, held there{by}"
     words = f"one {held.core} holds at most {held.blocks}{by}, registers not counted"
-    return held.blocks, False, f"{words}; --assemble counts them"
+    how = "--assemble counts them" if kernel.assembly is None else "it could not be assembled"
+    return held.blocks, False, f"{words}; {how}"
 
 
 def refuse_headroom(headroom_bytes: int, device: Device) -> None:
