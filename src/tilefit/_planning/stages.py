@@ -14,8 +14,8 @@ from tilefit._kernel.kernel import Kernel, StageRule
 from tilefit._kernel.memory import STAGING
 from tilefit._kernel.toolchain import STAGE_PARAMETERS
 from tilefit._planning.report import Stages, Versions
-from tilefit._planning.wanted import BLOCKS
-from tilefit._verdict.judge import Status, Verdict
+from tilefit._verdict.check import LaunchLimit, Status
+from tilefit._verdict.judge import Verdict
 
 Reader = Callable[[Mapping[str, Any]], tuple[Kernel, ...]]
 Judge = Callable[[Kernel], Verdict]
@@ -75,7 +75,8 @@ def largest_stages(
         reason = f"the loop over {pipelined[0].variable} has no iterations at these sizes"
         return _none(parameter, current, reason)
     for kernel in kernels:
-        limits = [c for c in judge(kernel).limits if c.name != BLOCKS]  # fewer stages may mend that
+        # fewer stages may mend a want of blocks
+        limits = [c for c in judge(kernel).limits if c.name is not LaunchLimit.BLOCKS]
         blocked = next((c for c in limits if c.status is Status.DOES_NOT_FIT), None)
         if blocked is not None:
             return _none(parameter, current, f"the launch fails on {blocked.name}")
@@ -208,7 +209,7 @@ class _Search:
         memories = [check for verdict in verdicts for check in verdict.memories]
         limits = [check for verdict in verdicts for check in verdict.limits]
         fits = all(check.status is not Status.DOES_NOT_FIT for check in (*memories, *limits))
-        depending = [*memories, *(check for check in limits if check.name == BLOCKS)]
+        depending = [*memories, *(check for check in limits if check.name is LaunchLimit.BLOCKS)]
         unknown = next((check for check in depending if check.status is Status.UNKNOWN), None)
         if fits and unknown is not None:
             raise _StopError(f"unknown at {self.parameter}={stages}: {unknown.reason}")

@@ -9,10 +9,8 @@ from tilefit._errors import InputError
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import STAGING, Memory
 from tilefit._planning.residency import by_core, residency
-from tilefit._verdict.judge import Check, Status, Verdict, worst
-
-BLOCKS = "blocks"
-"""Name of that check: the only one whose limit is the least, not the most."""
+from tilefit._verdict.check import Check, LaunchLimit, Status, worst
+from tilefit._verdict.judge import Verdict
 
 
 def with_blocks(verdict: Verdict, kernel: Kernel, device: Device, wanted: int | None) -> Verdict:
@@ -38,7 +36,7 @@ def _check(kernel: Kernel, device: Device, wanted: int) -> Check:
     elif found is not None and exact:
         status = Status.FITS
     return Check(
-        name=BLOCKS,
+        name=LaunchLimit.BLOCKS,
         value=found if exact else None,
         limit=wanted,
         status=status,

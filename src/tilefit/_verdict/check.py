@@ -43,6 +43,7 @@ class LaunchLimit(StrEnum):
     REGISTERS = "registers"
     ROLES = "roles"
     STATIC = "static"
+    BLOCKS = "blocks"  # wanted of one core: the only one whose limit is the least
     LAUNCH = "launch"  # of a vendor whose limits are not known
     OVERLAP = "overlap"
     UB_OR_L1 = "ub or l1"
