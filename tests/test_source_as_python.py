@@ -91,6 +91,52 @@ second = first
 first &= {16, 32}
 answer = max(second)
 """,
+    "a dataclass has the fields that it inherits": """
+from dataclasses import dataclass
+@dataclass
+class Above:
+    rows: int = 8
+@dataclass
+class Below(Above):
+    columns: int = 16
+answer = Below(32, 64).columns + Below().rows
+""",
+    "a deep copy is one": """
+import copy
+first = [8]
+second = copy.deepcopy(first)
+second.append(16)
+answer = first[-1]
+""",
+    "a list in a list may be changed": """
+lists = [[8]]
+if given > 100:
+    lists[0].append(16)
+answer = lists[0][-1]
+""",
+    "a dict of an object may be changed": """
+class Tiles:
+    def __init__(self):
+        self.sizes = {"block": 8}
+tiles = Tiles()
+if given > 100:
+    tiles.sizes["block"] = 16
+answer = tiles.sizes["block"]
+""",
+    "an object says whether it is true": """
+class Tiles:
+    def __len__(self):
+        return 0
+answer = given + (8 if Tiles() else 16)
+""",
+    "`else` of a loop of unknown length": """
+answer = 8
+for n in range(given):
+    if n > 99:
+        break
+else:
+    answer = 16
+""",
     "a set drops what is there twice": "answer = 8 + len(set([given, 64]))",
     "`|=` changes a dict under all its names": """
 first = {"block": 64}

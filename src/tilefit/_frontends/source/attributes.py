@@ -40,7 +40,7 @@ def attribute(machine: Machine, owner: Value, name: str, where: Where) -> Value:
     if isinstance(owner, (str, list, dict, set, tuple)):
         return Method(owner, name)
     if isinstance(owner, (Instance, ClassValue, Super)):
-        return class_attribute(machine, owner, name, where)
+        return machine.sound(class_attribute(machine, owner, name, where))
     return unknown(where, owner)
 
 
@@ -58,7 +58,7 @@ def subscript(machine: Machine, owner: Value, index: Value, where: Where) -> Val
         return unknown(where)
     if isinstance(owner, (tuple, list, str, dict, range)) and known(index):
         try:
-            return owner[index]
+            return machine.sound(owner[index])
         except Exception:
             return unknown(where)
     return unknown(where, owner, index)

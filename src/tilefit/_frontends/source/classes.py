@@ -105,10 +105,11 @@ def instantiate(machine: Machine, owner: ClassValue, arguments: Arguments) -> In
 def _fill(machine: Machine, made: Instance, arguments: Arguments) -> None:
     """Give an object the fields of its dataclass."""
     owner = made.owner
-    names = [name for name, _ in fields_of(owner)]
-    given = dict(zip(names, arguments.places, strict=False)) | arguments.names
-    for name, default in fields_of(owner):
-        value = given.get(name, arguments.rest or owner.scope.vars.get(name, Unknown((), name)))
+    fields = fields_of(owner)
+    given = dict(zip(fields, arguments.places, strict=False)) | arguments.names
+    for name, default in fields.items():
+        value = owner.find(name) if name in owner.names() else Unknown((), name)
+        value = given.get(name, arguments.rest or value)
         simple = default is None or not isinstance(default, ast.Call)
         made.vars[name] = value if name in given or simple else Unknown((), name)
     after = owner.find("__post_init__")
@@ -124,10 +125,11 @@ def bound_to(owner: Instance, method: Function) -> Function:
     return replace(method, bound={**method.bound, first: owner})
 
 
-def fields_of(owner: ClassValue) -> list[tuple[str, ast.expr | None]]:
-    """Return the fields of a dataclass with their defaults, in order."""
-    return [
-        (statement.target.id, statement.value)
-        for statement in owner.node.body
+def fields_of(owner: ClassValue) -> dict[str, ast.expr | None]:
+    """Return the fields of a dataclass with their defaults, those that it inherits first."""
+    return {
+        statement.target.id: statement.value
+        for one in (*reversed(owner.bases), owner)
+        for statement in one.node.body
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-    ]
+    }

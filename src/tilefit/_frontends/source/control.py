@@ -191,7 +191,10 @@ def _for(machine: Machine, node: ast.For) -> None:
     if isinstance(over, LoopFrame):
         _device_loop(machine, node, over)
     elif items is None:
-        _undecided_loop(machine, node, unknown(node.iter, over))
+        why = unknown(node.iter, over)
+        _undecided_loop(machine, node, why)
+        if node.orelse:
+            _fork(machine, why, [node.orelse, []])
     else:
         live = over if isinstance(over, list) else items  # a list may grow meanwhile
         _python_loop(machine, node, _each(machine, node.target, live))

@@ -195,6 +195,11 @@ class Machine:
         why = self.doubt
         return new if why is None or name not in names else join([names[name], new], why)
 
+    def sound(self, value: Value) -> Value:
+        """Return a value, or why it is not known what a container holds."""
+        poisoned = self.poisoned.get(id(value))
+        return value if poisoned is None else poisoned[1]
+
     def poison(self, container: Value) -> None:
         """Note that a container was changed though that may not happen."""
         why = self.doubt

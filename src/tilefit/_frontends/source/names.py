@@ -26,9 +26,7 @@ def lookup(machine: Machine, name: str) -> Value:
     """Return what a name stands for."""
     scope = machine.scope.find(name)
     if scope is not None:
-        value = scope.vars[name]
-        poisoned = machine.poisoned.get(id(value))
-        return value if poisoned is None else poisoned[1]
+        return machine.sound(scope.vars[name])
     for module in machine.scope.module.stars:
         if is_starred(f"{module}.{name}"):
             return member(Path(module), name, machine.facts)

@@ -14,6 +14,7 @@ from typing import Any
 from tilefit._frontends.source.unknown import known, mix, text_of, unknown
 from tilefit._frontends.source.values import (
     Device,
+    Instance,
     Path,
     Tensor,
     Tile,
@@ -199,4 +200,8 @@ def truth(value: Value) -> Value:
         return Device(value.name)
     if isinstance(value, Path):
         return Unknown((), value.path)
+    if isinstance(value, Instance) and (
+        value.owner.find("__bool__") or value.owner.find("__len__")
+    ):
+        return Unknown((), value.owner.node.name)
     return True
