@@ -12,11 +12,24 @@ from tilefit.cli import main
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```\n\$ (tilefit .*?)\n(.*?)\n```", TEXT, re.DOTALL)
+SCREENS = (ROOT / "docs" / "screens.md").read_text(encoding="utf-8")
+CONSOLE = re.compile(r"```\n\$ (tilefit .*?)\n(.*?)\n```", re.DOTALL)
+BLOCKS = CONSOLE.findall(TEXT + SCREENS)
 
 
 def test_the_readme_opens_with_real_output() -> None:
-    assert len(BLOCKS) >= 2
+    assert len(CONSOLE.findall(TEXT)) >= 2
+    assert TEXT.index("```\n$ tilefit plan") < TEXT.index("## Start") < TEXT.index("```sh")
+
+
+def test_the_readme_is_at_most_100_columns_wide() -> None:
+    assert [line for line in TEXT.splitlines() if len(line) > 100] == []
+
+
+def test_every_page_that_the_readme_names_is_there() -> None:
+    pages = re.findall(r"\]\(([\w/.]+)\)", TEXT)
+    assert len(pages) > 5
+    assert [page for page in pages if not (ROOT / page).exists()] == []
 
 
 @pytest.mark.tilelang
