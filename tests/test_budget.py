@@ -58,6 +58,11 @@ def test_tutorial_table_in_text(capsys):
 
 
 def test_json_keys_of_the_contract(capsys):
+    def row(stages, *, fits):
+        total = stages * 65536
+        margin = H100_SM - total
+        return {"num_stages": stages, "total_bytes": total, "margin_bytes": margin, "fits": fits}
+
     code, document = run_json(capsys, *TUTORIAL, "-d", "h100-sm-shared-228kb")
     expected = {
         "schema_version": 1,
@@ -65,9 +70,9 @@ def test_json_keys_of_the_contract(capsys):
         "stage_bytes": 65536,
         "limit_bytes": H100_SM,
         "rows": [
-            {"num_stages": 2, "total_bytes": 2 * 65536, "fits": True},
-            {"num_stages": 3, "total_bytes": 3 * 65536, "fits": True},
-            {"num_stages": 4, "total_bytes": 4 * 65536, "fits": False},
+            row(2, fits=True),
+            row(3, fits=True),
+            row(4, fits=False),
         ],
         "max_stages": 3,
     }

@@ -13,7 +13,7 @@ import pytest
 import tilefit
 from tilefit._render import json as _json
 
-_FREE = ("params", "set", "pass_configs")  # keys of these are the user's
+_FREE = ("params", "set", "pass_configs", "verdicts")  # keys of these are values
 
 
 def keys(value: Any) -> Iterator[str]:

@@ -17,6 +17,7 @@ from tilefit._kernel.kernel import Kernel, Role
 from tilefit._kernel.memory import Memory
 from tilefit._placement.account import account
 from tilefit._planning.report import Edit, Outcome, Report, Residency, Result, Rung, Tried
+from tilefit._planning.suggest import loss_of
 from tilefit._render.text import map as _text
 from tilefit._verdict.judge import Status
 from tilefit.cli import main
@@ -337,8 +338,10 @@ def test_a_long_refusal_is_cut_at_the_page() -> None:
 
 def tried_of(*tried: Tried, value: Kernel | None = None, **changes: Any) -> list[str]:
     params = {"num_stages": 4, "block_K": 64, "block_size_of_the_keys": 128}
-    found = result(value or kernel(dynamic_bytes=LIMIT + 1))
-    lines = page(found, tried=tried, params=tuple(params.items()), **changes)
+    value = value or kernel(dynamic_bytes=LIMIT + 1)
+    now = changes.get("residency")
+    tried = tuple(replace(one, loss=loss_of(one, value, now)) for one in tried)
+    lines = page(result(value), tried=tried, params=tuple(params.items()), **changes)
     first = next(n for n, line in enumerate(lines) if line.startswith("Tried, "))
     return lines[first:]
 

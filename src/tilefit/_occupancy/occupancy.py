@@ -124,6 +124,33 @@ class Occupancy:
         return None if allocated is None else allocated // self.warps_per_block
 
     @property
+    def asked_registers_per_warp(self) -> int | None:
+        """Registers that one warp asks for, before rounding; None if unknown."""
+        each = self.request.registers
+        return None if each is None else each * self.limits.warp_size
+
+    @property
+    def asked_shared_bytes_per_block(self) -> int:
+        """Static and dynamic shared memory of one block, as it was asked for."""
+        asked: int = self.request.static + self.request.dynamic
+        return asked
+
+    @property
+    def charged_shared_bytes_per_block(self) -> int:
+        """The same with the reserved part, before rounding."""
+        return self.asked_shared_bytes_per_block + self.limits.shared_reserved_bytes
+
+    @property
+    def max_warps_per_subpartition(self) -> int:
+        """Warps that one sub-partition has room for (AMD: waves of a SIMD)."""
+        return self.limits.max_warps // self.limits.subpartitions
+
+    @property
+    def tightest_first(self) -> tuple[tuple[str, int | None], ...]:
+        """`blocks_by` in the order of the blocks; what does not limit comes last."""
+        return tuple(sorted(self.blocks_by, key=lambda row: (row[1] is None, row[1] or 0)))
+
+    @property
     def percent(self) -> float:
         """Active warps as a percentage of the core's."""
         return 100 * self.active_warps / self.limits.max_warps

@@ -38,5 +38,17 @@ def judged(kernels: tuple[Kernel, ...], judge: Judge) -> Outcome:
         limit_bytes=None if full is None else full.limit,
         memory=None if full is None else full.name,
         memories_fit=all(c.status is Status.FITS for c in checks),
+        totals=_totals(kernels),
         kernels=kernels,
+    )
+
+
+def _totals(kernels: tuple[Kernel, ...]) -> tuple[tuple[Memory, int | None], ...]:
+    """Return the bytes of each memory; of several device functions, the most."""
+    uses = [use for kernel in kernels for use in kernel.memories]
+    by_memory = [(m, [use.total_bytes for use in uses if use.memory is m]) for m in Memory]
+    return tuple(
+        (memory, None if None in found else max(n for n in found if n is not None))
+        for memory, found in by_memory
+        if found
     )

@@ -22,7 +22,7 @@ from tilefit._planning.reader import Options, Reader, target_of, why_unread
 from tilefit._planning.report import Result, Rung, Stages, Tried
 from tilefit._planning.residency import by_core, residency, rounds, worst_residency
 from tilefit._planning.stages import largest_stages, stage_parameter, versions_of
-from tilefit._planning.suggest import cuts_of, tried_edits
+from tilefit._planning.suggest import cuts_of, loss_of, tried_edits
 from tilefit._planning.wanted import refuse_headroom, with_blocks
 from tilefit._verdict.advice import advice
 from tilefit._verdict.ascend import as_scheduled
@@ -205,6 +205,7 @@ class Planner:
         tried: tuple[Tried, ...],
     ) -> Result:
         uses = owned(place(kernel), device)
+        held = residency(kernel, device)
         helped = any(one.outcome.status is Status.FITS for one in tried)
         command, compiled = None, False
         if verdict.status is Status.DOES_NOT_FIT:
@@ -231,11 +232,11 @@ class Planner:
             evidence=weakest([use.evidence for use in uses] or [self.toolchain.evidence]),
             rows=account(kernel),
             packing_note=packing_differs(kernel, self.toolchain.packers),
-            residency=residency(kernel, device),
+            residency=held,
             rounds=rounds(kernel, device),
             ladder=rungs,
             ladder_parameter=self._ladder_parameter(),
-            tried=tried,
+            tried=tuple(replace(one, loss=loss_of(one, kernel, held)) for one in tried),
             advice=() if helped else advice(kernel, (*verdict.memories, *verdict.limits)),
             try_next=command,
             try_next_tried=compiled,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from tilefit._kernel.kernel import Kernel
-from tilefit._kernel.memory import Evidence
+from tilefit._kernel.memory import Evidence, Memory, weakest
 from tilefit._placement.account import Row
 from tilefit._placement.place import MemoryPlan
-from tilefit._verdict.judge import Check, Status, fullest
+from tilefit._verdict.judge import Check, Status, fullest, worst
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,8 @@ class Outcome:
         limit_bytes: What may be used of it.
         memory: Which memory that is.
         memories_fit: Whether every memory fits, whatever the launch limits say.
+        totals: Bytes of each memory that is used, of several device functions the most; None if
+            one of them is unknown.
         kernels: The device functions; empty if it could not be lowered.
     """
 
@@ -71,7 +74,21 @@ class Outcome:
     limit_bytes: int | None = None
     memory: str | None = None
     memories_fit: bool = False
+    totals: tuple[tuple[Memory, int | None], ...] = ()
     kernels: tuple[Kernel, ...] = ()
+
+    @property
+    def margin_bytes(self) -> int | None:
+        """What is left of that memory; negative if it does not fit, None if unknown."""
+        if self.total_bytes is None or self.limit_bytes is None:
+            return None
+        return self.limit_bytes - self.total_bytes
+
+    @property
+    def spill_bytes(self) -> int | None:
+        """The most bytes that a thread spills; None unless assembled."""
+        made = (kernel.assembled for kernel in self.kernels)
+        return max((one.spill_bytes for one in made if one is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +149,12 @@ class Rung:
     in_flight_bytes: int
     residency: Residency | None = None
 
+    @property
+    def in_flight_bytes_per_core(self) -> int | None:
+        """The same of all blocks of one core, as exact as their number; None if that is unknown."""
+        held = self.residency
+        return None if held is None or held.blocks is None else held.blocks * self.in_flight_bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -148,13 +171,36 @@ class Edit:
     pass_configs: tuple[tuple[str, Any], ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """What an edit loses against the kernel as it is.
+
+    Attributes:
+        blocks_per_core: Resident blocks.
+        spill_bytes: Bytes that a thread spills, where they are more than before; else 0.
+        tensor_cores: Whether no matrix instruction is left of those that there were.
+    """
+
+    blocks_per_core: int = 0
+    spill_bytes: int = 0
+    tensor_cores: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """An edit that was lowered, what it came to, and the blocks of one core."""
+    """An edit that was lowered.
+
+    Attributes:
+        edit: The edit.
+        outcome: What it came to.
+        residency: Blocks of one core, the fewest of its device functions.
+        loss: What it loses against the device function that it is shown with.
+    """
 
     edit: Edit
     outcome: Outcome
     residency: Residency | None = None
+    loss: Loss = Loss()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,9 +275,25 @@ class Result:
         return fullest(self.memories)
 
     @property
+    def tightest(self) -> Check | None:
+        """The check of the memory that is fullest for its limit; one that is unknown is fuller."""
+        return max(self.memories, key=_share, default=None)
+
+    @property
+    def fitting(self) -> tuple[Tried, ...]:
+        """The edits that fit."""
+        return tuple(one for one in self.tried if one.outcome.status is Status.FITS)
+
+    @property
     def silent_overflow(self) -> bool:
         """Whether the compiler accepted more bytes of a memory than the chip has."""
         return any(check.silent for check in self.memories)
+
+
+def _share(check: Check) -> float:
+    if not isinstance(check.value, int) or check.limit is None:
+        return float("inf")
+    return check.value / check.limit if check.limit else float(bool(check.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,10 +358,9 @@ class Report:
 
     def __repr__(self) -> str:
         """Return one line: how many results of each verdict, and the first of them by name."""
-        statuses = [one.status for one in self.results]
-        parts = [f"{statuses.count(one)} {one}" for one in Status if one in statuses]
-        failed = sum(seen.failed for seen in self.files)
-        counts = ", ".join([*parts, *([f"{failed} failed"] if failed else [])]) or "no results"
+        parts = [f"{count} {status}" for status, count in self.verdicts.items() if count]
+        parts += [f"{self.counts['failed']} failed"] if self.counts["failed"] else []
+        counts = ", ".join(parts) or "no results"
         named = [f"{r.kernel} on {r.device} {r.status}" for r in self.results[:_NAMED]]
         more = ["..."] if self.results[_NAMED:] else []
         return f"<Report: {'; '.join([counts, *named, *more])}>"
@@ -312,6 +373,48 @@ class Report:
         return tuple(n for n in names if len({repr(v.get(n)) for v in values}) > 1)
 
     @property
+    def evidence(self) -> Evidence | None:
+        """The weakest evidence of all results; None without any."""
+        return weakest([r.evidence for r in self.results]) if self.results else None
+
+    @property
+    def verdicts(self) -> dict[Status, int]:
+        """How many results have each verdict, worst first."""
+        return _counted(r.status for r in self.results)
+
+    @property
+    def kernel_verdicts(self) -> dict[Status, int]:
+        """The same for each kernel and device once: the worst of its device functions."""
+        found: dict[tuple[str, str, str], Status] = {}
+        for one in self.results:
+            key = (one.file, one.kernel, one.device)
+            found[key] = worst((found.get(key, Status.FITS), one.status))
+        return _counted(found.values())
+
+    @property
+    def stages_everywhere(self) -> int | None:
+        """The largest stage count that fits wherever it was lowered; None if one is not known."""
+        counts = [r.stages.largest for r in self.results if r.lowered is not None]
+        known = [count for count in counts if count is not None]
+        return min(known) if known and len(known) == len(counts) else None
+
+    @property
+    def lowered_everywhere(self) -> bool:
+        """Whether every result has a kernel."""
+        return all(r.lowered is not None for r in self.results)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What became of the kernels of all files, as `FileSeen` counts them."""
+        names = ("seen", "planned", "refused", "failed")
+        return {name: sum(getattr(seen, name) for seen in self.files) for name in names}
+
+    @property
+    def files_without_kernels(self) -> int:
+        """How many files had nothing to account for."""
+        return sum(not seen.seen for seen in self.files)
+
+    @property
     def several_kernels(self) -> bool:
         """True if whole files were asked about, and there is more to tell than one kernel."""
         names = {(result.file, result.kernel) for result in self.results}
@@ -320,7 +423,7 @@ class Report:
     @property
     def fits(self) -> bool:
         """True if every result fits."""
-        return all(r.status is Status.FITS for r in self.results)
+        return self.verdicts[Status.FITS] == len(self.results)
 
     @property
     def exit_code(self) -> int:
@@ -333,3 +436,9 @@ class Report:
             return 1
         failed = any(seen.failures for seen in self.files)
         return 2 if failed or Status.UNKNOWN in statuses else 0
+
+
+def _counted(statuses: Iterable[Status]) -> dict[Status, int]:
+    """Return how often each verdict of a kernel occurs, worst first, those that do not too."""
+    found = list(statuses)
+    return {one: found.count(one) for one in Status if one is not Status.NOT_ASKED}

@@ -33,7 +33,7 @@ from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import Memory
 from tilefit._kernel.toolchain import Toolchain
 from tilefit._planning.outcome import Judge, outcome_of
-from tilefit._planning.report import Edit, Tried
+from tilefit._planning.report import Edit, Loss, Residency, Tried
 from tilefit._planning.stages import stage_parameter, stage_parameters
 from tilefit._verdict.judge import Status
 
@@ -191,6 +191,27 @@ def tried_edits(
             further = cuts_of(outcome.kernels, judge, dict(edit.params))
             todo.extendleft(Edit(edit.cost, (cut,)) for cut in further.items())
     return tuple(outcomes)
+
+
+def loss_of(tried: Tried, kernel: Kernel, held: Residency | None) -> Loss:
+    """Return what an edit loses against a kernel as it is: blocks, tensor cores, or to spills.
+
+    Args:
+        tried: The edit.
+        kernel: The device function as it is.
+        held: Blocks of it that one core holds.
+    """
+    after, spills, own = tried.residency, tried.outcome.spill_bytes or 0, kernel.assembled
+    blocks = 0
+    if held and after and held.blocks and after.blocks is not None:
+        blocks = max(held.blocks - after.blocks, 0)
+    made = [k.assembled for k in tried.outcome.kernels if k.assembled is not None]
+    return Loss(
+        blocks_per_core=blocks,
+        spill_bytes=spills if spills > (own.spill_bytes if own else 0) else 0,
+        tensor_cores=bool(own and own.matrix_instructions)
+        and any(one.matrix_instructions == 0 for one in made),
+    )
 
 
 def contains(edit: Edit, smaller: Edit) -> bool:

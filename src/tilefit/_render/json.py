@@ -6,25 +6,28 @@ import json
 from typing import Any
 
 from tilefit._kernel.kernel import CannotAssemble, Kernel, Listing
-from tilefit._kernel.memory import weakest
 from tilefit._planning.report import FileSeen, Report, Residency, Result, Rounds, Rung, Tried
-from tilefit._verdict.judge import Status
 
 SCHEMA_VERSION = 1
 
 
 def render(report: Report) -> str:
     """Return the report as one JSON document."""
-    evidence = [r.evidence for r in report.results]
     body: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
-        "evidence": weakest(evidence) if evidence else None,
+        "evidence": report.evidence,
+        "summary": {
+            "results": len(report.results),
+            "verdicts": report.verdicts,
+            "max_stages_everywhere": report.stages_everywhere,
+        },
         "results": [_result(r) for r in report.results],
     }
     if report.files:
         body["seen"] = {
-            key: sum(getattr(seen, key) for seen in report.files)
-            for key in ("seen", "planned", "refused", "failed")
+            **report.counts,
+            "verdicts": report.kernel_verdicts,
+            "files_without_kernels": report.files_without_kernels,
         }
         body["files"] = [_file(seen) for seen in report.files]
     return json.dumps(body, indent=2)
@@ -176,9 +179,7 @@ def _result(result: Result) -> dict[str, Any]:
         "packing_note": result.packing_note,
         "ladder": [_rung(rung, result) for rung in result.ladder] or None,
         "occupancy": _rounds(result.rounds) or _residency(result.residency),
-        "suggestions": [
-            _suggestion(one) for one in result.tried if one.outcome.status is Status.FITS
-        ],
+        "suggestions": [_suggestion(one) for one in result.fitting],
         "tried": len(result.tried),
         "advice_untried": list(result.advice),
     }
@@ -227,24 +228,29 @@ def _rung(rung: Rung, result: Result) -> dict[str, Any]:
         "memory": outcome.memory,
         "total_bytes": outcome.total_bytes,
         "limit_bytes": outcome.limit_bytes,
+        "margin_bytes": outcome.margin_bytes,
+        "memories": dict(outcome.totals),
         "in_flight_bytes_per_block": rung.in_flight_bytes,
+        "in_flight_bytes_per_core": rung.in_flight_bytes_per_core,
         "occupancy": _residency(rung.residency),
     }
 
 
 def _suggestion(one: Tried) -> dict[str, Any]:
     outcome = one.outcome
-    total, limit = outcome.total_bytes, outcome.limit_bytes
     return {
         "set": dict(one.edit.params),
         "pass_configs": dict(one.edit.pass_configs),
         "cost": one.edit.cost,
         "memory": outcome.memory,
-        "total_bytes": total,
-        "margin_bytes": None if limit is None or total is None else limit - total,
+        "total_bytes": outcome.total_bytes,
+        "margin_bytes": outcome.margin_bytes,
         "blocks_per_core": one.residency.blocks if one.residency else None,
-        "spill_bytes": max(
-            (k.assembled.spill_bytes for k in outcome.kernels if k.assembled), default=None
-        ),
+        "spill_bytes": outcome.spill_bytes,
+        "loses": {
+            "blocks_per_core": one.loss.blocks_per_core,
+            "spill_bytes": one.loss.spill_bytes,
+            "tensor_cores": one.loss.tensor_cores,
+        },
         "verdict": outcome.status,
     }

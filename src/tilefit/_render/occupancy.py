@@ -62,8 +62,7 @@ def _headline(answer: Occupancy) -> Iterable[str]:
 
 def _table(answer: Occupancy) -> Iterable[str]:
     rows = [("limit", "blocks", "one block takes")]
-    order = sorted(answer.blocks_by, key=lambda row: (row[1] is None, row[1] or 0))
-    for name, blocks in order:
+    for name, blocks in answer.tightest_first:
         count = "-" if blocks is None else str(blocks)
         if name == "registers" and not answer.registers_known:
             count = "?"
@@ -75,22 +74,19 @@ def _table(answer: Occupancy) -> Iterable[str]:
 
 
 def _takes(answer: Occupancy, name: str) -> str:
-    limits, request = answer.limits, answer.request
+    limits = answer.limits
     if name == "warps":
         return f"{answer.warps_per_block:,} of {limits.max_warps} {_warps(answer)}s"
     if name == "registers":
         return _takes_registers(answer)
     if name == limits.shared_name:
-        total = request.static + request.dynamic + limits.shared_reserved_bytes
-        reserved = limits.shared_reserved_bytes
-        words = [f"{total - reserved:,} + {reserved:,} reserved"] if reserved else []
-        words += _rounded(total, answer.allocated_shared_bytes_per_block, "")
-        return _explained(
-            f"{answer.allocated_shared_bytes_per_block:,} of {answer.shared_bytes_per_core:,} B",
-            words,
-        )
+        reserved, asked = limits.shared_reserved_bytes, answer.asked_shared_bytes_per_block
+        words = [f"{asked:,} + {reserved:,} reserved"] if reserved else []
+        allocated = answer.allocated_shared_bytes_per_block
+        words += _rounded(answer.charged_shared_bytes_per_block, allocated, "")
+        return _explained(f"{allocated:,} of {answer.shared_bytes_per_core:,} B", words)
     if name == "barriers" and limits.barriers is not None:
-        return f"{request.barriers} of {limits.barriers}"
+        return f"{answer.request.barriers} of {limits.barriers}"
     return ""
 
 
@@ -101,13 +97,13 @@ def _takes_registers(answer: Occupancy) -> str:
         most = answer.registers_for_blocks
         keeps = _blocks(max(answer.blocks_per_core, 1))
         return f"unknown: {keeps} if a thread has at most {most} (--regs N)"
-    asked = (answer.request.registers or 0) * limits.warp_size
+    asked = answer.asked_registers_per_warp or 0
     per_warp = answer.registers_per_warp or 0
     words = [f"{answer.warps_per_block:,} {_warps(answer)}s x {per_warp:,}"]
     words += _rounded(asked, per_warp, " each")
     text = _explained(f"{allocated:,} of {limits.registers_per_core:,}", words)
     if answer.vendor == "amd":
-        slots = limits.max_warps // limits.subpartitions
+        slots = answer.max_warps_per_subpartition
         text += f"; {answer.warps_per_subpartition} of {slots} waves per SIMD"
     return text
 
@@ -177,7 +173,7 @@ def _command(answer: Occupancy, spec: str) -> Sequence[str]:
     values: dict[str, Any] = {
         "threads": request.threads,
         "registers": request.registers,
-        shared: request.static + request.dynamic or None,
+        shared: answer.asked_shared_bytes_per_block or None,
         "static": request.static or None,
         "max_dynamic": request.max_dynamic,
         "carveout": answer.carveout,
@@ -254,6 +250,10 @@ def occupancy_dict(answer: Occupancy) -> dict[str, Any]:
         "active_warps": answer.active_warps,
         "max_warps": answer.limits.max_warps,
         "percent": answer.percent,
+        "asked_registers_per_warp": answer.asked_registers_per_warp,
+        "asked_shared_bytes_per_block": answer.asked_shared_bytes_per_block,
+        "charged_shared_bytes_per_block": answer.charged_shared_bytes_per_block,
+        "max_warps_per_subpartition": answer.max_warps_per_subpartition,
         "allocated_registers_per_block": answer.allocated_registers_per_block,
         "allocated_shared_bytes_per_block": answer.allocated_shared_bytes_per_block,
         "warps_per_subpartition": answer.warps_per_subpartition,

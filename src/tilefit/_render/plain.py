@@ -41,9 +41,8 @@ def footprint_text(tile: Footprint) -> str:
 
 def _fit_lines(tile: Footprint) -> list[str]:
     assert tile.limit is not None
-    limit = tile.limit.limit_bytes
-    over = tile.charged_bytes - limit
-    distance = f"over by {over} B" if over > 0 else f"{-over} B spare"
+    limit, margin = tile.limit.limit_bytes, tile.margin_bytes or 0
+    distance = f"over by {-margin} B" if margin < 0 else f"{margin} B spare"
     compared = f", {tile.charged_as} compared" if tile.choice else ""
     lines = [
         f"fits in {limit} B: {tile.fits} "
@@ -159,14 +158,13 @@ def _dtypes(budget: Budget) -> str:
 def _stage_table(budget: Budget) -> list[str]:
     table = [("stages", "bytes", "KiB", "of budget", "verdict")]
     for row in budget.rows:
-        over = row.total_bytes - budget.limit_bytes
         table.append(
             (
                 str(row.num_stages),
                 f"{row.total_bytes} B",
                 f"{row.total_bytes / KIB:.1f}",
                 f"{percent(row.total_bytes, budget.limit_bytes)} %",
-                "fits" if row.fits else f"DOES NOT FIT, over by {over} B",
+                "fits" if row.fits else f"DOES NOT FIT, over by {-row.margin_bytes} B",
             )
         )
     return _columns(table, words=1)

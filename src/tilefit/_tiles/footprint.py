@@ -118,6 +118,11 @@ class Footprint:
         return None if self.limit is None else self.limit.limit_bytes
 
     @property
+    def margin_bytes(self) -> int | None:
+        """What the tile leaves of the limit; negative if it is over, None without one."""
+        return None if self.limit is None else self.limit.limit_bytes - self.charged_bytes
+
+    @property
     def fits(self) -> bool | None:
         """True up to and including the limit; None without one."""
         return None if self.limit is None else self.charged_bytes <= self.limit.limit_bytes
@@ -166,6 +171,7 @@ class Footprint:
             "charged_as": self.charged_as,
             "charged_bytes": self.charged_bytes,
             "limit_bytes": self.limit_bytes,
+            "margin_bytes": self.margin_bytes,
             "fits": self.fits,
             "device": None if self.limit is None else self.limit.device,
             "limit_source": None if self.limit is None else self.limit.source,

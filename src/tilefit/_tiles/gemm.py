@@ -33,12 +33,17 @@ class BudgetRow:
     Attributes:
         num_stages: Copies of both tiles.
         total_bytes: Their bytes plus the reserve.
-        fits: Whether that is at most the limit.
+        margin_bytes: What they leave of the limit; negative if they are over.
     """
 
     num_stages: int
     total_bytes: int
-    fits: bool
+    margin_bytes: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether that is at most the limit."""
+        return self.margin_bytes >= 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +142,7 @@ class Budget:
     def rows(self) -> tuple[BudgetRow, ...]:
         """One row for each stage count asked about, in that order."""
         totals = ((stages, self.total_bytes(stages)) for stages in self.stages)
-        return tuple(BudgetRow(n, total, total <= self.limit_bytes) for n, total in totals)
+        return tuple(BudgetRow(n, total, self.limit_bytes - total) for n, total in totals)
 
     @property
     def max_stages(self) -> int:
@@ -211,7 +216,12 @@ class Budget:
             "limit_source": self.limit.source,
             "memory": self.limit.memory,
             "rows": [
-                {"num_stages": r.num_stages, "total_bytes": r.total_bytes, "fits": r.fits}
+                {
+                    "num_stages": r.num_stages,
+                    "total_bytes": r.total_bytes,
+                    "margin_bytes": r.margin_bytes,
+                    "fits": r.fits,
+                }
                 for r in self.rows
             ],
             "max_stages": self.max_stages,

@@ -11,7 +11,7 @@ from tilefit._kernel.kernel import Buffer
 from tilefit._kernel.memory import Memory
 from tilefit._placement.open_buffers import READ_AS
 from tilefit._placement.place import MemoryPlan
-from tilefit._planning.report import Result, Rounds, Rung
+from tilefit._planning.report import Result, Rounds
 from tilefit._render.text.drawing import draw
 from tilefit._render.text.words import STYLE, bar, columns, folded, number, shape, spaced
 from tilefit._verdict.judge import Check, Status
@@ -151,7 +151,7 @@ def ladder(result: Result) -> Iterable[Text]:
     """Yield a line for each value of the ladder: the bytes of each memory, and what is wrong."""
     name = result.ladder_parameter or ""
     current = dict(result.params).get(name)
-    totals = [_totals(rung) for rung in result.ladder]
+    totals = [dict(rung.outcome.totals) for rung in result.ladder]
     memories = [m for m in Memory if any(m in found for found in totals)]
     rows = [(name, *memories, "")]
     for rung, found in zip(result.ladder, totals, strict=True):
@@ -162,13 +162,3 @@ def ladder(result: Result) -> Iterable[Text]:
         rows.append((str(rung.value), *cells, "  ".join(w for w in (here, words) if w)))
     right = tuple(range(len(memories) + 1))
     yield from columns(rows, right=right, header_style="dim", first_width=0)
-
-
-def _totals(rung: Rung) -> dict[Memory, int | None]:
-    """Return the bytes of each memory; of several device functions, the most."""
-    uses = [use for kernel in rung.outcome.kernels for use in kernel.memories]
-    return {
-        memory: None if None in found else max(n for n in found if n is not None)
-        for memory in Memory
-        if (found := [use.total_bytes for use in uses if use.memory is memory])
-    }

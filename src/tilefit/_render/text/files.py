@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tilefit._planning.report import FileSeen, Report, Result
 from tilefit._render.text.words import STYLE, WORD, columns, folded, number
-from tilefit._verdict.judge import Check, Status
+from tilefit._verdict.judge import Status
 
 _HEADER = ("memory", "bytes", "limit", "margin", "thr", "verdict", "kernel")
 
@@ -58,7 +58,7 @@ def _table(report: Report) -> Iterable[Text]:
 
 
 def _row(result: Result, report: Report, notes: dict[str, int]) -> tuple[str, ...]:
-    check = _fullest(result)
+    check = result.tightest
     word = _word(result)
     if result.status is not Status.FITS and result.reason:
         word += f" ({notes.setdefault(result.reason, len(notes) + 1)})"
@@ -88,51 +88,27 @@ def _word(result: Result) -> str:
     return "fits" if result.status is Status.FITS else WORD[result.status]
 
 
-def _fullest(result: Result) -> Check | None:
-    """Return the memory that is fullest for its limit."""
-
-    def share(check: Check) -> float:
-        if not isinstance(check.value, int) or check.limit is None:
-            return float("inf")
-        return check.value / check.limit if check.limit else float(bool(check.value))
-
-    return max(result.memories, key=share, default=None)
-
-
 def _counts(report: Report) -> Iterable[Text]:
     files = report.files
     if len(files) > 1:
-        silent = sum(not seen.seen for seen in files)
+        silent = report.files_without_kernels
         yield Text(
             f"{len(files)} Python files: {len(files) - silent} with kernels or failures, "
             f"{silent} without TileLang kernels."
         )
-    planned = sum(seen.planned for seen in files)
-    refused = sum(seen.refused for seen in files)
-    failed = sum(seen.failed for seen in files)
+    counts = report.counts
     failures = (one for seen in files for one in seen.failures)
     named = {r.device for r in report.results} | {one.device for one in failures if one.device}
     each = f", counted once for each of {len(named)} devices" if len(named) > 1 else ""
     yield Text(
-        f"{planned + refused + failed} seen = {planned} planned + {refused} refused + "
-        f"{failed} failed{each}."
+        f"{counts['seen']} seen = {counts['planned']} planned + {counts['refused']} refused + "
+        f"{counts['failed']} failed{each}."
     )
-    kinds = (Status.FITS, Status.DOES_NOT_FIT, Status.UNKNOWN)
-    verdicts = _verdicts(report)
-    words = ("fit", "do not fit", "unknown")
-    shown = [f"{verdicts.count(kind)} {word}" for kind, word in zip(kinds, words, strict=True)]
-    if planned:
+    words = {Status.FITS: "fit", Status.DOES_NOT_FIT: "do not fit", Status.UNKNOWN: "unknown"}
+    verdicts = report.kernel_verdicts
+    shown = [f"{verdicts[status]} {word}" for status, word in words.items()]
+    if counts["planned"]:
         yield Text(f"Of the planned: {', '.join(shown)}.")
-
-
-def _verdicts(report: Report) -> list[Status]:
-    """Return one verdict for each kernel and device: the worst of its device functions."""
-    order = list(Status)
-    found: dict[tuple[str, str, str], Status] = {}
-    for result in report.results:
-        known = found.get(_key(result), Status.FITS)
-        found[_key(result)] = min(known, result.status, key=order.index)
-    return list(found.values())
 
 
 def _named(seen: FileSeen, kernel: str | None, many: bool) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
+from tilefit._kernel.units import KIB
 from tilefit._planning.report import Edit, Residency, Result, Rung, Tried
 from tilefit._render.text import ascend as _text_ascend
 from tilefit._render.text.words import WIDTH, folded, next_words, number, percent, spaced
@@ -57,17 +58,17 @@ def _rung(rung: Rung, current: object) -> tuple[str, ...]:
     here = "<- here" if rung.value == current else ""
     if outcome.status is Status.CANNOT_LOWER:
         return (str(rung.value), "-", "-", f"{here}  refused: {outcome.reason}".lstrip())
-    total, limit = outcome.total_bytes, outcome.limit_bytes
+    total, limit, margin = outcome.total_bytes, outcome.limit_bytes, outcome.margin_bytes
     share = percent(total, limit).removesuffix(" %") if total is not None and limit else "?"
     always = (str(rung.value), number(total), share)
     if outcome.status is not Status.FITS:
         word = outcome.reason or str(outcome.status)
-        if total is not None and limit is not None and total > limit:
-            word = f"over by {total - limit:,} B"
+        if margin is not None and margin < 0:
+            word = f"over by {-margin:,} B"
         return (*always, f"{word}  {here}".rstrip())
     flight = "?"
-    if held is not None and held.blocks is not None:
-        flight = f"{'' if held.exact else '<= '}{held.blocks * rung.in_flight_bytes // 1024:,} KiB"
+    if held is not None and rung.in_flight_bytes_per_core is not None:
+        flight = f"{'' if held.exact else '<= '}{rung.in_flight_bytes_per_core // KIB:,} KiB"
     return (*always, *_counts(held), flight, here)
 
 
@@ -80,7 +81,7 @@ def _counts(held: Residency | None) -> tuple[str, str, str]:
 
 def _tried(result: Result) -> Iterable[Text]:
     target = result.target or ""
-    fitting = [t for t in result.tried if t.outcome.status is Status.FITS]
+    fitting = result.fitting
     missed = len(result.tried) - len(fitting)
     count = f"{len(result.tried)} {'lowering' if len(result.tried) == 1 else 'lowerings'}"
     how = f"lowered again for {target} ({count})"
@@ -105,35 +106,29 @@ def _tried(result: Result) -> Iterable[Text]:
 def _edit(one: Tried, own: dict[str, object], result: Result) -> tuple[str, str, list[str]]:
     outcome = one.outcome
     spare = ""
-    if outcome.total_bytes is not None and outcome.limit_bytes is not None:
-        spare = f"fits   {outcome.limit_bytes - outcome.total_bytes:,} B spare"
+    if outcome.margin_bytes is not None:
+        spare = f"fits   {outcome.margin_bytes:,} B spare"
     words = [spare]
     if one.residency is not None and one.residency.blocks is not None:
         most = "" if one.residency.exact else "<= "
         plural = "" if one.residency.blocks == 1 else "s"
         words.append(f"{most}{one.residency.blocks} block{plural}/{one.residency.core}")
-    words += _costs(one, result)
+    words += _losses(one)
     total = f"{number(outcome.total_bytes)} B"
     if result.by_core and outcome.memory is not None:
         total += f" of {outcome.memory}"
     return _change(one.edit, own), total, words
 
 
-def _costs(one: Tried, result: Result) -> list[str]:
-    """Return what an edit loses: registers to spills, tensor cores, a resident block."""
-    words = []
-    before, after = result.residency, one.residency
-    if before and after and before.blocks and after.blocks is not None:
-        lost = before.blocks - after.blocks
-        if lost > 0:
-            words.append(f"loses {lost} block{'s' if lost > 1 else ''}/{after.core}")
-    made = [k.assembled for k in one.outcome.kernels if k.assembled is not None]
-    own = result.lowered.assembled if result.lowered else None
-    spills = max((m.spill_bytes for m in made), default=0)
-    now = own.spill_bytes if own else 0
-    if spills > now:
-        words.append(f"spills {spills:,} B per thread")
-    if own and own.matrix_instructions and 0 in [m.matrix_instructions for m in made]:
+def _losses(one: Tried) -> list[str]:
+    """Return what an edit loses: a resident block, registers to spills, tensor cores."""
+    loss, words = one.loss, []
+    if loss.blocks_per_core and one.residency is not None:
+        plural = "s" if loss.blocks_per_core > 1 else ""
+        words.append(f"loses {loss.blocks_per_core} block{plural}/{one.residency.core}")
+    if loss.spill_bytes:
+        words.append(f"spills {loss.spill_bytes:,} B per thread")
+    if loss.tensor_cores:
         words.append("loses the tensor cores")
     return words
 

@@ -56,14 +56,11 @@ def render(report: Report) -> Iterable[Text]:
 
 
 def _summary(report: Report) -> str:
-    fits = sum(r.status is Status.FITS for r in report.results)
-    lowered = [r for r in report.results if r.lowered is not None]
-    counts = [r.stages.largest for r in lowered if r.stages.largest is not None]
     everywhere = ""
-    if lowered and len(counts) == len(lowered):
-        scope = "everywhere" if len(lowered) == len(report.results) else "wherever it was lowered"
-        everywhere = f" Stages that fit {scope}: {min(counts)}"
-    return f"{fits} of {len(report.results)} fit.{everywhere}"
+    if report.stages_everywhere is not None:
+        scope = "everywhere" if report.lowered_everywhere else "wherever it was lowered"
+        everywhere = f" Stages that fit {scope}: {report.stages_everywhere}"
+    return f"{report.verdicts[Status.FITS]} of {len(report.results)} fit.{everywhere}"
 
 
 def _row(result: Result, varying: tuple[str, ...], notes: dict[str, int]) -> tuple[str, ...]:
