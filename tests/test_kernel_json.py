@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from tests.record_kernels import RECORDINGS, Recording, recorded
 from tests.values import buffer, kernel
-from tilefit._kernel.kernel import Buffer, Kernel, Launch, Listing, Loop, Parameter
+from tilefit._errors import InputError
+from tilefit._kernel.kernel import (
+    KERNEL_VERSION,
+    Buffer,
+    Kernel,
+    Launch,
+    Listing,
+    Loop,
+    Parameter,
+)
 from tilefit._kernel.memory import Evidence, Memory, Owner
 
 
@@ -69,6 +78,15 @@ def test_a_key_that_no_field_has_is_an_error() -> None:
     data = kernel().to_dict()
     with pytest.raises(TypeError, match="colour"):
         Kernel.from_dict({**data, "colour": "red"})
+
+
+@pytest.mark.parametrize("version", [None, 0, KERNEL_VERSION + 1, str(KERNEL_VERSION)])
+def test_another_version_is_refused_in_one_line(version: object) -> None:
+    data = kernel().to_dict()
+    assert data["schema_version"] == KERNEL_VERSION
+    with pytest.raises(InputError, match=f"schema_version {version!r}, this tilefit reads") as told:
+        Kernel.from_dict({**data, "schema_version": version})
+    assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize("key", ["params", "launch", "buffers", "loops", "notes"])

@@ -9,11 +9,15 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import platformdirs
 import pytest
 
+from tests.values import kernel
+from tilefit._kernel.kernel import KERNEL_VERSION, Kernel
 from tilefit._reading.store import Store, clock, default_folder, question_of
+from tilefit._reading.stored import Stored
 
 
 @pytest.fixture
@@ -261,3 +265,39 @@ def test_a_writer_that_is_killed_costs_at_most_its_own_row(tmp_path: Path) -> No
     assert store.get("10") == "x" * 10000
     store.put(ask(file), [str(file)], "after")
     assert store.get(ask(file)) == "after"
+
+
+class Lowered:
+    """Stands for the child that has executed a file; counts what it is asked to lower."""
+
+    child = SimpleNamespace(alive=True)
+    toolchain, version = "by hand", "0"
+    absent: tuple[str, ...] = ()
+
+    def __init__(self, path: Path) -> None:
+        self.files = (str(path),)
+        self.times = 0
+
+    def read(self, *_: object, **__: object) -> tuple[Kernel, ...]:
+        self.times += 1
+        return (kernel(),)
+
+
+def test_a_kernel_of_another_json_version_is_lowered_again(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "gemm.py"
+    path.write_text("x = 1\n", encoding="utf-8")
+    time.sleep(0.05)  # what was saved while it was read is not kept
+    session = Lowered(path)
+
+    def read() -> int:
+        file = Stored(path, store=store, child=lambda: None)
+        file._session, file._session_mode, file._begun = session, ("load", None), clock()
+        assert file.read("matmul", {}, "sm_90a") == (kernel(),)
+        return session.times
+
+    assert [read(), read()] == [1, 1]
+    for module in ("tilefit._reading.stored", "tilefit._kernel.kernel"):
+        monkeypatch.setattr(f"{module}.KERNEL_VERSION", KERNEL_VERSION + 1)
+    assert [read(), read()] == [2, 2]

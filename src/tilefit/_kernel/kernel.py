@@ -10,9 +10,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from tilefit._errors import InputError
 from tilefit._kernel.memory import STAGING, Evidence, Memory, Owner
 from tilefit._kernel.reasons import Align, Why
 from tilefit._kernel.units import round_up
+
+KERNEL_VERSION = 1
+"""Of a kernel's JSON; it grows when a key changes its meaning, or a new one has to be there."""
 
 Dim = int | str
 """A dimension or extent: an integer, or the expression as text where it is symbolic."""
@@ -291,19 +295,27 @@ class Kernel:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the kernel as JSON-ready values."""
-        return asdict(self)
+        return {"schema_version": KERNEL_VERSION, **asdict(self)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Kernel:
         """Rebuild a kernel from `to_dict`, also after a trip through JSON.
 
         Raises:
+            InputError: It is of another version.
             KeyError: A required key is missing.
             TypeError: There is a key that no field has.
         """
+        version, fields = data.get("schema_version"), {**data}
+        if version != KERNEL_VERSION:
+            raise InputError(
+                f"a kernel's JSON has schema_version {version!r}, this tilefit reads "
+                f"{KERNEL_VERSION}: make it again"
+            )
+        del fields["schema_version"]
         return cls(
             **{
-                **data,
+                **fields,
                 "params": tuple((name, value) for name, value in data["params"]),
                 "launch": Launch(**_tuples(data["launch"], "grid", "cluster")),
                 "buffers": tuple(_buffer(item) for item in data["buffers"]),

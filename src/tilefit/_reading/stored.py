@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from tilefit._errors import KernelError, RefusedError, TilefitError, WorkerError
 from tilefit._frontends.protocol import Ran, Unbuilt
-from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.kernel import KERNEL_VERSION, Kernel, Listing
 from tilefit._reading.session import Child, Limits, Session
 from tilefit._reading.store import Store, clock, question_of
 
@@ -190,7 +190,11 @@ class Stored:
                 target=target,
                 python=self._python,
                 # user code may ask for more than it may have, and say so
-                options={**options, "memory_limit": self._limits.memory_bytes},
+                options={
+                    **options,
+                    "memory_limit": self._limits.memory_bytes,
+                    "kernel_version": KERNEL_VERSION,
+                },
             )
             kept = self._store.get(question)
             if kept is not None:
