@@ -31,6 +31,7 @@ COMMANDS = {
     "explain": "a pasted error message: which memory, by how much, what to change",
     "occupancy": "blocks per core, what holds them there, and what one more needs",
     "devices": "what each device offers, with the source of every number",
+    "schema": "the JSON Schema of what a command prints with --json",
 }
 
 _EXAMPLES = """\
