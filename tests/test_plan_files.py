@@ -175,6 +175,15 @@ def test_a_printed_answer_is_kept_until_something_changes(tmp_path: Path) -> Non
     assert "a.py" not in command(folder).stdout
 
 
+def test_an_answer_with_other_wishes_is_another_one(tmp_path: Path) -> None:
+    """64 x 16 x 4 = 4,096 B fit beside 228,352 B of headroom in 232,448, not beside one more."""
+    folder = tmp_path / "kernels"
+    kernel(folder, "a.py", 16)
+    asked = [(), ("--headroom", "228352"), ("--headroom", "228353"), ("--blocks", "33"), ()]
+    # an SM of an H100 holds 32 blocks at most
+    assert [command(folder, *more).returncode for more in asked] == [0, 0, 1, 1, 0]
+
+
 def test_a_crash_is_not_kept(tmp_path: Path) -> None:
     folder = tmp_path / "kernels"
     folder.mkdir()
