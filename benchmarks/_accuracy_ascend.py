@@ -15,6 +15,7 @@ from math import prod
 
 from tests import ascend_truth
 from tests.ascend_corpus import MEMORIES, accepted, read
+from tests.opened import ask
 from tilefit._devices.names import Device, device
 from tilefit._frontends.source.frontend import SourceFrontend
 from tilefit._kernel.dtype import parse_dtype
@@ -100,7 +101,7 @@ def collect() -> list[Figure]:
         lowered = read(case)
         if lowered.source is None:  # laid out, and then no code: there is no truth
             continue
-        estimates = SourceFrontend().load(case.path).read(case.kernel, case.params, "ascend")
+        estimates = SourceFrontend().load(case.path).read(ask(case.kernel, case.params, "ascend"))
         for kernel, estimate in zip(lowered.kernels, estimates, strict=True):
             truth = ascend_truth.totals(lowered.source, kernel.function)
             truth["ub"] = lowered.ub_bytes[kernel.function]

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.declared_truth import compare, required
 from tests.lowering import source
+from tests.opened import ask
 from tilefit._devices.names import device
 from tilefit._errors import TilefitError
 from tilefit._frontends.source.frontend import SourceFrontend
@@ -97,8 +98,8 @@ def totals(target: str) -> Iterator[Total]:
     for path in (*CORPUS, *EXAMPLES):
         for kernel, params in required(path).items():
             try:
-                charged = [_bytes(one) for one in source(path).read(kernel, params, target)]
-                mine = SourceFrontend().load(path).read(kernel, params, target)
+                charged = [_bytes(one) for one in source(path).read(ask(kernel, params, target))]
+                mine = SourceFrontend().load(path).read(ask(kernel, params, target))
             except TilefitError as error:
                 print(f"{target:8} {path.stem}::{kernel}: {str(error)[:90]}", flush=True)
                 continue

@@ -21,6 +21,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.opened import ask
 from tests.values import packing_differs
 from tilefit._assembler.nvcc import assemble
 from tilefit._devices.names import device
@@ -116,7 +117,7 @@ def collect(target: str, limit: int) -> list[Case]:
     for file, source, name in kernels[: limit or None]:
         with _Host() as host:
             try:
-                lowered = source.read(name, {}, target, want_build=True)
+                lowered = source.read(ask(name, {}, target, want_build=True))
             except TilefitError as error:
                 print(f"{target:8} {file.stem}::{name}: {str(error)[:90]}")
                 continue

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from tests.lowering import KERNELS, source
+from tests.opened import ask
 from tilefit._kernel.kernel import Kernel
 
 FOLDER = KERNELS / "ascend"
@@ -76,7 +77,7 @@ def read(case: Case) -> Lowered:
 @cache
 def _read(path: Path, kernel: str, params: tuple[tuple[str, Any], ...]) -> Lowered:
     with _Artifact() as made:
-        kernels = source(path).read(kernel, dict(params), "ascend")
+        kernels = source(path).read(ask(kernel, dict(params), "ascend"))
     if made.artifact is None:
         return Lowered(kernels, None, {})
     attributes = [dict(f.attrs) for f in made.artifact.device_mod.functions.values()]

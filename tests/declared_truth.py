@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lowering import source
+from tests.opened import ask
 from tilefit._devices.facts import facts_of
 from tilefit._devices.names import device
 from tilefit._errors import TilefitError
@@ -253,7 +254,7 @@ def _compare(
     except TilefitError as error:
         return Outcome("not built", str(error))
     try:
-        kernels = ours.read(kernel, dict(params), target)
+        kernels = ours.read(ask(kernel, dict(params), target))
     except TilefitError as error:
         return Outcome("wrong", f"refused, though TileLang builds it: {error}")
     return agreement(truth, kernels)

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.opened import ask
 from tilefit._frontends.tilelang.frontend import TileLangFrontend, TileLangSource
 from tilefit._kernel.kernel import Kernel
 
@@ -26,4 +27,4 @@ def source(path: Path) -> TileLangSource:
 @cache
 def lower(path: Path, kernel: str, target: str, **params: Any) -> tuple[Kernel, ...]:
     """Lower one kernel for one target, once."""
-    return source(path).read(kernel, params, target)
+    return source(path).read(ask(kernel, params, target))

@@ -10,6 +10,7 @@ from tests.stand_in import StandIn
 from tests.values import buffer, card, kernel
 from tilefit._errors import RefusedError
 from tilefit._kernel.kernel import Kernel, Listing, Parameter
+from tilefit._kernel.request import Request
 from tilefit._placement.place import place
 from tilefit._verdict.judge import Verdict, judge
 
@@ -61,14 +62,7 @@ class MadeSession(StandIn):
         )
         return (Listing(name="gemm", style="factory", line=1, parameters=parameters),)
 
-    def read(
-        self,
-        name: str,
-        params: Mapping[str, Any],
-        target: str,
-        *,
-        pass_configs: Mapping[str, Any] | None = None,
-        **_: Any,
-    ) -> tuple[Kernel, ...]:
-        assert name == "gemm"
-        return tuple(replace(k, target=target) for k in lowered(params, pass_configs))
+    def read(self, request: Request) -> tuple[Kernel, ...]:
+        assert request.kernel == "gemm"
+        made = lowered(request.params, request.options)
+        return tuple(replace(k, target=request.target) for k in made)

@@ -17,8 +17,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from tests.opened import Session, ask
 from tilefit._kernel.kernel import Kernel
-from tilefit._reading.session import Session
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = Path(__file__).parent / "fixtures" / "kernels"
@@ -63,7 +63,7 @@ def lowered(recordings: Iterable[Recording]) -> Iterator[tuple[Recording, Kernel
             session.load()
             for recording in group:
                 params = dict(recording.params)
-                (kernel,) = session.read(recording.kernel, params, recording.target)
+                (kernel,) = session.read(ask(recording.kernel, params, recording.target))
                 yield recording, kernel
 
 

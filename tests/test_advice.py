@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.opened import ask
 from tests.values import buffer, kernel
 from tilefit._devices.names import device
 from tilefit._kernel.kernel import Kernel
@@ -69,8 +70,8 @@ def test_alignments_say_what_asks_for_them(root: Path) -> None:
     from tilefit._frontends.tilelang.frontend import TileLangFrontend
 
     source = TileLangFrontend().load(root / "examples" / "gemm.py")
-    (hopper,) = source.read("matmul", {}, "sm_90a")
-    (ampere,) = source.read("matmul", {}, "sm_80")
+    (hopper,) = source.read(ask("matmul", {}, "sm_90a"))
+    (ampere,) = source.read(ask("matmul", {}, "sm_80"))
     # fp16 tiles of 64 columns are rows of 128 B: TMA and wgmma swizzle them by 128 B
     shown = {b.name: (b.align_bytes, b.align_why) for b in hopper.buffers if b.live}
     assert shown == {"A_s": (1024, "tma-swizzle-128"), "B_s": (1024, "tma-swizzle-128")}

@@ -8,6 +8,7 @@ import pytest
 
 from tests.ascend_corpus import MEMORIES, cases
 from tests.lowering import KERNELS, lower, source
+from tests.opened import ask
 from tests.values import packing_differs
 from tilefit._devices.names import device
 from tilefit._frontends.tilelang.ascend import why as _ascend_why
@@ -154,7 +155,7 @@ def test_a_scheduler_that_cannot_be_asked_again_costs_only_the_reason(
         raise error("no")
 
     monkeypatch.setattr(_ascend_why, "_schedule_without_limits", refuse)
-    (kernel,) = source(case.path).read(case.kernel, case.params, "ascend")
+    (kernel,) = source(case.path).read(ask(case.kernel, case.params, "ascend"))
     expected = case.expected["buffers"]
     found = {b.name: [b.copies, b.why] for b in tiles(kernel) if b.origin == "source"}
     assert {name: copies for name, (copies, _) in found.items()} == {

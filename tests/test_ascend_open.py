@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 
+from tests.opened import ask
 from tests.test_ascend_plan import L0A, L0B, L0C, L1, LISTING, UB, buffer, kernel
 from tilefit._devices.names import device
 from tilefit._frontends.source.frontend import SourceFrontend
 from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import Memory
+from tilefit._kernel.request import Request
 from tilefit._placement.ascend_packer import Tile, padded_shape, tile_bytes
 from tilefit._placement.place import place
 from tilefit._planning.planner import Planner
@@ -40,7 +42,7 @@ def declared(folder: Path, body: str, grid: int = 8, **params: Any) -> Kernel:
         f"{HEAD}@T.prim_func\ndef main(A: T.Tensor((64,), 'int8')):\n"
         f"    with T.Kernel({grid}, is_npu=True) as (cid, vid):\n{lines}\n"
     )
-    (found,) = SourceFrontend().load(path).read("main", params, "ascend-910b")
+    (found,) = SourceFrontend().load(path).read(ask("main", params, "ascend-910b"))
     return found
 
 
@@ -71,7 +73,7 @@ def test_a_kernel_of_which_no_buffer_was_read_is_unknown(
 def test_a_file_without_a_launch_is_unknown(tmp_path: Path) -> None:
     path = tmp_path / "kernels.py"
     path.write_text(f"{HEAD}@T.prim_func\ndef main(A: T.Tensor((64,), 'int8')):\n    run(A)\n")
-    (one,) = SourceFrontend().load(path).read("main", {}, "ascend-910b")
+    (one,) = SourceFrontend().load(path).read(ask("main", {}, "ascend-910b"))
     assert judged(one).status is Status.UNKNOWN
 
 
@@ -159,8 +161,8 @@ KIB = 1024
 
 
 def planned(**options: Any) -> list[Result]:
-    def read(_: str, params: Mapping[str, Any], __: str, **___: Any) -> tuple[Kernel, ...]:
-        return two(params)
+    def read(request: Request) -> tuple[Kernel, ...]:
+        return two(request.params)
 
     asked = Options(**options)
     reader = Reader(read, LISTING, TILELANG, "0.1.15", asked)

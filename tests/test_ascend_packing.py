@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.ascend_corpus import FOLDER, Case, accepted, read
 from tests.lowering import source
+from tests.opened import ask
 from tilefit._errors import InputError
 from tilefit._kernel.memory import Memory
 from tilefit._placement.ascend_compare import arena_differs
@@ -267,7 +268,7 @@ def test_sizes_offsets_and_totals_are_the_compilers_to_the_byte(case: Case) -> N
 def test_the_slots_of_a_gemm_are_those_of_the_generated_call(
     name: str, params: dict[str, int], m: int, n: int, k: int
 ) -> None:
-    (kernel,) = source(FOLDER / "gemm.py").read(name, params, "ascend")
+    (kernel,) = source(FOLDER / "gemm.py").read(ask(name, params, "ascend"))
     hidden = {b.memory: b for b in kernel.buffers if b.why == "l1-gemm-slots"}
     part, of_a, of_b = gemm_slots(m, n, k, FP16) or (0, 0, 0)
     assert hidden[Memory.L0A].shape == (m, part)

@@ -31,6 +31,7 @@ from tilefit._kernel.kernel import (
     StageRule,
 )
 from tilefit._kernel.memory import Evidence, Memory, Owner
+from tilefit._kernel.request import Request
 from tilefit._placement.account import account
 from tilefit._placement.place import owned, place
 from tilefit._planning.outcome import judged
@@ -495,7 +496,8 @@ def silent(params: Mapping[str, Any]) -> Kernel:
 
 
 def planned(*names: str, **options: Any) -> Report:
-    def read(_: str, params: Mapping[str, Any], target: str, **__: Any) -> tuple[Kernel, ...]:
+    def read(request: Request) -> tuple[Kernel, ...]:
+        params, target = request.params, request.target
         if target == "ascend":
             return (silent(params),)
         if params.get("tile", 512) < 0:
@@ -512,7 +514,7 @@ def planned(*names: str, **options: Any) -> Report:
         estimate = on.target("tilelang") is None
         toolchain, version = (SOURCE, "") if estimate else (TILELANG, "0.1.15")
         asked = Options(**options)
-        reader = Reader(read, LISTING, toolchain, version, asked, estimate=estimate)
+        reader = Reader(read, LISTING, toolchain, version, asked)
         results += Planner(reader, LISTING, {}, "made.py::made", asked).on(on)
     return Report(tuple(results))
 

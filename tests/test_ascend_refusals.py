@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,13 @@ import pytest
 
 from tests.ascend_corpus import Case, accepted, read
 from tests.lowering import KERNELS, source
+from tests.opened import ask
 from tests.test_ascend_plan import L1, UB, buffer, kernel
 from tilefit._devices.names import device
 from tilefit._errors import RefusedError
 from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Kernel
+from tilefit._kernel.request import Request
 from tilefit._placement.account import account
 from tilefit._placement.place import place
 from tilefit._planning.planner import Planner
@@ -150,8 +151,8 @@ def plan(path: Path, name: str, **params: Any) -> Result:
     listing = next(one for one in loaded.kernels() if one.name == name)
     options = Options(stages=False)
 
-    def read(kernel: str, own: Mapping[str, Any], target: str, **more: Any) -> tuple[Kernel, ...]:
-        return loaded.read(kernel, own, target, pass_configs=more.get("pass_configs"))
+    def read(request: Request) -> tuple[Kernel, ...]:
+        return loaded.read(request)
 
     reader = Reader(read, listing, TILELANG, "0.1.15", options)
     (result,) = Planner(reader, listing, params, f"{path}::{name}", options).on(A950)
@@ -241,5 +242,5 @@ class TestByTheCompiler:
         self, name: str, params: dict[str, int], words: str
     ) -> None:
         with pytest.raises(RefusedError) as refused:
-            source(KERNELS / "refused_ascend.py").read(name, params, "ascend")
+            source(KERNELS / "refused_ascend.py").read(ask(name, params, "ascend"))
         assert (plain_refusal(str(refused.value), A950) or "").startswith(words)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.opened import ask
 from tilefit._assembler.nvcc import Assembly, assemble
 from tilefit._assembler.toolkit import Toolkit, find_toolkit
 from tilefit._errors import KernelError, ToolchainError
@@ -45,7 +46,7 @@ def build(
     from tilefit._frontends.tilelang.frontend import TileLangFrontend
 
     source = TileLangFrontend().load(path)
-    kernels = source.read(kernel, params, target, want_build=True)
+    kernels = source.read(ask(kernel, params, target, want_build=True))
     made = kernels[0].build
     assert made is not None
     folders = [Path(folder) for folder in made.include_dirs]

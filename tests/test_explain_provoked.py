@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.opened import ask
 from tilefit._explain import Finding, explain
 from tilefit._kernel.memory import Memory
 
@@ -115,7 +116,7 @@ def test_tilelang_refuses_too_many_columns() -> None:
 
     source = TileLangFrontend().load(KERNELS / "exact_miss.py")
     with pytest.raises(RefusedError) as caught:
-        source.read("tmem_columns", {}, "sm_100a")
+        source.read(ask("tmem_columns", {}, "sm_100a"))
     found = one(str(caught.value))
     assert (found.form, found.unit) == ("tilelang-tmem", "columns")
     assert (found.required, found.limit) == (256 + 256 + 32, 512)

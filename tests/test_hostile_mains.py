@@ -11,10 +11,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.opened import Session, ask
 from tilefit._devices.facts import facts_of
 from tilefit._devices.names import device
 from tilefit._errors import KernelError, WorkerError
-from tilefit._reading.session import Limits, Session
+from tilefit._reading.child import Limits
 
 pytestmark = pytest.mark.tilelang
 
@@ -97,7 +98,7 @@ def test_what_main_compiled_is_answered_whatever_it_does_next(
     session.path = written(tmp_path, f"os.chdir(os.path.dirname(__file__))\n{body}")
     ran = session.run(FACTS)
     assert [kernel.name for kernel in ran.kernels] == ["copy"]
-    (found,) = session.read("copy", {}, "sm_90a")
+    (found,) = session.read(ask("copy", {}, "sm_90a"))
     assert found.staged.dynamic_bytes == TILE_BYTES
     if ended is None:
         assert ran.ended is None
@@ -166,7 +167,7 @@ def test_a_file_that_breaks_its_process_while_it_is_imported_is_read(
     session.path = tmp_path / "imported.py"
     session.path.write_text(f"{KERNEL.partition('if __name__')[0]}\n{body}\n", encoding="utf-8")
     assert [kernel.name for kernel in session.load()] == ["copy"]
-    (found,) = session.read("copy", {"rows": 32}, "sm_90a")
+    (found,) = session.read(ask("copy", {"rows": 32}, "sm_90a"))
     assert found.staged.dynamic_bytes == TILE_BYTES
 
 
@@ -190,4 +191,4 @@ def test_a_factory_that_raises_anything_is_told_in_a_line(session: Session, tmp_
     session.path.write_text(text, encoding="utf-8")
     session.load()
     with pytest.raises(KernelError, match=r"imported\.py:\d+ raised Unheard"):
-        session.read("copy", {"rows": 32}, "sm_90a")
+        session.read(ask("copy", {"rows": 32}, "sm_90a"))

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from tests.opened import Session, ask
 from tilefit._devices.facts import facts_of
 from tilefit._devices.names import device
 from tilefit._errors import KernelError, RefusedError
 from tilefit._frontends.protocol import Ran
-from tilefit._reading.session import Limits, Session
+from tilefit._reading.child import Limits
 
 pytestmark = pytest.mark.tilelang
 
@@ -83,22 +84,24 @@ def test_every_kernel_is_listed_with_the_parameters_of_all_its_steps(opened: Ses
 def test_set_feeds_every_step(
     opened: Session, kernel: str, params: dict[str, Any], expected: int
 ) -> None:
-    (found,) = opened.read(kernel, params, "sm_90a")
+    (found,) = opened.read(ask(kernel, params, "sm_90a"))
     assert found.staged.dynamic_bytes == expected
 
 
 def test_threads_of_the_second_step_are_those_of_the_launch(opened: Session) -> None:
-    (found,) = opened.read("cached_steps", {"rows": 16, "columns": 64, "threads": 64}, "sm_90a")
+    (found,) = opened.read(
+        ask("cached_steps", {"rows": 16, "columns": 64, "threads": 64}, "sm_90a")
+    )
     assert found.launch.threads == 64
 
 
 def test_a_shape_that_does_not_suit_the_factory_is_its_own_complaint(opened: Session) -> None:
     with pytest.raises(KernelError, match=r"library\.py:\d+ raised ValueError: not enough values"):
-        opened.read("of_shape", {}, "sm_90a")
+        opened.read(ask("of_shape", {}, "sm_90a"))
 
 
 def test_one_prim_func_with_two_launches_is_two_kernels(opened: Session) -> None:
-    narrow, wide = opened.read("two_launches", {}, "sm_90a")
+    narrow, wide = opened.read(ask("two_launches", {}, "sm_90a"))
     assert (narrow.staged.dynamic_bytes, wide.staged.dynamic_bytes) == (
         64 * 64 * HALF,
         64 * 256 * HALF,
@@ -113,7 +116,7 @@ def test_a_kernel_for_another_chip_is_refused_however_large(opened: Session, tar
     # 6 copies of two 32 KiB tiles are 384 KiB, more than a block may have anywhere
     for copies in (1, 6):
         with pytest.raises(RefusedError, match=r"tensor memory|requires Blackwell"):
-            opened.read("for_blackwell", {"copies": copies}, target)
+            opened.read(ask("for_blackwell", {"copies": copies}, target))
 
 
 def test_cannot_lower_is_not_does_not_fit(root: Path) -> None:
@@ -152,7 +155,9 @@ def test_main_finds_the_makers_below_their_decorators(ran: tuple[Session, Ran]) 
         "build": 2 * 16 * 64 * HALF,
         "whole": 3 * 16 * 32 * HALF,
     }
-    sizes = {name: session.read(name, {}, "sm_90a")[0].staged.dynamic_bytes for name in expected}
+    sizes = {
+        name: session.read(ask(name, {}, "sm_90a"))[0].staged.dynamic_bytes for name in expected
+    }
     assert sizes == expected
 
 
@@ -161,7 +166,7 @@ def test_seen_is_planned_and_refused_and_failed(ran: tuple[Session, Ran]) -> Non
     planned, refused = [], []
     for kernel in found.kernels:
         try:
-            session.read(kernel.name, {}, "sm_90a")
+            session.read(ask(kernel.name, {}, "sm_90a"))
             planned.append(kernel.name)
         except RefusedError:
             refused.append(kernel.name)
@@ -174,7 +179,7 @@ def test_what_main_compiled_is_built_again_with_other_arguments(
 ) -> None:
     session, _ = ran
     sizes = [
-        session.read(name, params, "sm_90a")[0].staged.dynamic_bytes
+        session.read(ask(name, params, "sm_90a"))[0].staged.dynamic_bytes
         for name, params in (
             ("of_tile", {"copies": 5}),
             ("hidden", {"columns": 128}),

@@ -11,11 +11,11 @@ from types import ModuleType
 
 import pytest
 
+from tests.opened import Session, ask
 from tilefit._devices.facts import facts_of
 from tilefit._devices.names import device
 from tilefit._frontends import loaded as _loaded
 from tilefit._frontends.loaded import loaded_files
-from tilefit._reading.session import Session
 
 MAIN = """
 import importlib.util, json, pathlib, sys
@@ -77,7 +77,7 @@ def test_modules_are_named_however_they_were_imported(folder: Path) -> None:
         session.load()
         assert of_the_user(folder, session.files) == AT_LOAD
         # a factory imports when it is called
-        session.read("copy", {}, "sm_90a")
+        session.read(ask("copy", {}, "sm_90a"))
         assert of_the_user(folder, session.files) == {*AT_LOAD, "far/away/late.py"}
         # its own main calls the factory
         session.run(facts_of(device("h100")))

@@ -18,7 +18,8 @@ from tests.stand_in import StandIn, use
 from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Listing
 from tilefit._kernel.naming import split_source
-from tilefit._reading import stored as _reading
+from tilefit._kernel.request import Request
+from tilefit._reading import opener as _reading
 from tilefit.cli import main
 from tilefit.cli._plan import parse_value
 
@@ -225,8 +226,8 @@ class Echo(StandIn):
     def load(self, _: object = ()) -> tuple[Listing, ...]:
         return (Listing(name="matmul", style="factory", line=1, parameters=()),)
 
-    def read(self, _: str, params: dict[str, Any], target: str, **__: Any) -> tuple[()]:
-        raise tilefit.KernelError(f"{params!r} for {target}")
+    def read(self, request: Request) -> tuple[()]:
+        raise tilefit.KernelError(f"{request.params!r} for {request.target}")
 
 
 RESERVED = ("source", "device", "limits", "options", "blocks", "python", "progress", "params")

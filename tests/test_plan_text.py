@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,8 +18,10 @@ from tests.stand_in import StandIn, use
 from tests.values import KIB, buffer, kernel, tmem
 from tilefit._devices.names import device
 from tilefit._errors import RefusedError
+from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Kernel, Listing, Parameter
 from tilefit._kernel.memory import Evidence
+from tilefit._kernel.request import Request
 from tilefit._placement.place import place
 from tilefit._planning.report import Report, Result, Stages
 from tilefit._render import json as _json
@@ -54,7 +55,7 @@ SUGGESTION = {
 class RecordedSession(StandIn):
     """Stands for the child process that has TileLang: it knows what was recorded."""
 
-    toolchain, version = "tilelang", "0.1.15"
+    toolchain, version = TILELANG, "0.1.15"
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -79,13 +80,11 @@ class RecordedSession(StandIn):
             for name, params in defaults.items()
         )
 
-    def read(
-        self, name: str, params: Mapping[str, Any], target: str, **_: Any
-    ) -> tuple[Kernel, ...]:
-        (listing,) = [item for item in self.load() if item.name == name]
-        given = {**{p.name: p.default for p in listing.parameters}, **params}
+    def read(self, request: Request) -> tuple[Kernel, ...]:
+        (listing,) = [item for item in self.load() if item.name == request.kernel]
+        given = {**{p.name: p.default for p in listing.parameters}, **request.params}
         try:
-            return (self.known[name, target, tuple(given.items())],)
+            return (self.known[request.kernel, request.target, tuple(given.items())],)
         except KeyError:
             raise RefusedError("nobody recorded this") from None
 

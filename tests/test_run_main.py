@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+from tests.opened import Session, ask
 from tilefit._devices.facts import facts_of
 from tilefit._devices.names import device
 from tilefit._errors import InputError, KernelError, RefusedError, WorkerError
 from tilefit._frontends.protocol import Ran
-from tilefit._reading.session import Limits, Session
+from tilefit._reading.child import Limits
 
 pytestmark = pytest.mark.tilelang
 
@@ -45,7 +46,7 @@ def nbytes(session: Session) -> Callable[..., int | None]:
     """Dynamic shared bytes of a kernel of the file that ran last."""
 
     def read(kernel: str, target: str = "sm_90a", **params: Any) -> int | None:
-        (found,) = session.read(kernel, params, target)
+        (found,) = session.read(ask(kernel, params, target))
         return found.staged.dynamic_bytes
 
     return read
@@ -109,12 +110,12 @@ def test_code_that_asks_for_the_device_is_told_of_the_one_that_is_planned_for(
     assert arguments(ran, "build") == {"threads": 128}
     # capability 9.0: a tile of 16 x 9 rows; an H100 has 132 SMs
     assert nbytes("build") == 16 * 9 * 64 * HALF
-    assert session.read("build", {}, "sm_90a")[0].launch.grid == (132, 1, 1)
+    assert session.read(ask("build", {}, "sm_90a"))[0].launch.grid == (132, 1, 1)
     assert nbytes("cached") == 48 * 64 * HALF
     assert nbytes("kernel") == 16 * 64 * HALF
     run("asks_device.py", on="a100")
     assert nbytes("build", "sm_80") == 16 * 8 * 64 * HALF
-    assert session.read("build", {}, "sm_80")[0].launch.grid == (108, 1, 1)
+    assert session.read(ask("build", {}, "sm_80"))[0].launch.grid == (108, 1, 1)
 
 
 def test_an_autotuner_takes_complete_defaults_else_its_first_configuration(
@@ -133,17 +134,17 @@ def test_an_autotuner_takes_complete_defaults_else_its_first_configuration(
     assert nbytes("without_defaults", rows=16) == 16 * 64 * HALF
     # the first of all: 96 rows of 128
     assert nbytes(names(ran)[2]) == 96 * 128 * HALF
-    notes = session.read("without_defaults", {}, "sm_90a")[0].notes
+    notes = session.read(ask("without_defaults", {}, "sm_90a"))[0].notes
     assert any("first configuration" in note and "rows=48" in note for note in notes)
-    notes = session.read("with_defaults", {}, "sm_90a")[0].notes
+    notes = session.read(ask("with_defaults", {}, "sm_90a"))[0].notes
     assert not any("configuration" in note for note in notes)
 
 
 def test_a_named_autotuned_kernel_takes_its_own_defaults_first(root: Path) -> None:
     with Session(MAINS / "tuned.py", limits=Limits(seconds=60)) as opened:
         opened.load(facts_of(device("h100")))
-        (own,) = opened.read("with_defaults", {"columns": 64}, "sm_90a")
-        (first,) = opened.read("without_defaults", {"columns": 64}, "sm_90a")
+        (own,) = opened.read(ask("with_defaults", {"columns": 64}, "sm_90a"))
+        (first,) = opened.read(ask("without_defaults", {"columns": 64}, "sm_90a"))
     assert own.staged.dynamic_bytes == 32 * 64 * HALF  # rows=32 is in the signature
     assert own.notes == ()
     assert first.staged.dynamic_bytes == 48 * 64 * HALF  # CONFIGS[2] has 48 rows
@@ -314,20 +315,21 @@ def test_kernels_of_a_library_are_listed_with_the_parameters_of_every_step(
 def test_set_feeds_every_step_of_a_library_kernel(
     library: Session, kernel: str, params: dict[str, Any], expected: int
 ) -> None:
-    assert library.read(kernel, params, "sm_90a")[0].staged.dynamic_bytes == expected
+    assert library.read(ask(kernel, params, "sm_90a"))[0].staged.dynamic_bytes == expected
 
 
 def test_a_class_asks_again_for_each_target(library: Session) -> None:
     # 16 rows for each major version: 8.0 and 9.0
     sizes = [
-        library.read("Copier.build", {}, t)[0].staged.dynamic_bytes for t in ("sm_80", "sm_90a")
+        library.read(ask("Copier.build", {}, t))[0].staged.dynamic_bytes
+        for t in ("sm_80", "sm_90a")
     ]
     assert sizes == [16 * 8 * 64 * HALF, 16 * 9 * 64 * HALF]
 
 
 def test_a_missing_value_of_either_step_is_named(library: Session) -> None:
     with pytest.raises(InputError, match="two_steps needs a value for columns"):
-        library.read("two_steps", {"rows": 16}, "sm_90a")
+        library.read(ask("two_steps", {"rows": 16}, "sm_90a"))
 
 
 # ---- code generation that fails --------------------------------------------------------
@@ -342,10 +344,10 @@ def test_bytes_are_reported_where_only_code_generation_fails(
         raise ValueError("Check failed: (false) is false: no code for this")
 
     gemm = source(root / "examples" / "gemm.py")
-    (whole,) = gemm.read("matmul", {}, "sm_90a")
+    (whole,) = gemm.read(ask("matmul", {}, "sm_90a"))
     lowering = sys.modules["tilelang.engine.lower"]  # its name in the package is a function
     monkeypatch.setattr(lowering, "device_codegen_without_compile", fail)
-    (found,) = gemm.read("matmul", {}, "sm_90a")
+    (found,) = gemm.read(ask("matmul", {}, "sm_90a"))
     # 3 stages of A and B tiles of 128 x 64, and 2 x 3 barriers of 8 bytes
     assert found.staged.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * HALF
     assert found.staged.static_bytes == 2 * 3 * 8
@@ -362,7 +364,7 @@ def test_a_refusal_before_memory_is_laid_out_stays_a_refusal(root: Path) -> None
 
     # an MMA tile has rows in multiples of 16
     with pytest.raises(RefusedError, match="16"):
-        source(root / "examples" / "gemm.py").read("matmul", {"block_M": 100}, "sm_90a")
+        source(root / "examples" / "gemm.py").read(ask("matmul", {"block_M": 100}, "sm_90a"))
 
 
 # ---- the pieces -------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from tests.declared_truth import (
     traced,
 )
 from tests.lowering import lower, source
+from tests.opened import ask
 from tilefit._frontends.source.frontend import SourceFrontend
 from tilefit._kernel.kernel import Kernel
 
@@ -107,7 +108,7 @@ def test_threads_that_the_author_leaves_out_are_what_tilelang_takes(tmp_path: Pa
     assert "threads=threads" in text
     path.write_text(text.replace(", threads=threads", ""), encoding="utf-8")
     (lowered,) = lower(path, "matmul", "sm_80")
-    (declared,) = SourceFrontend().load(path).read("matmul", {}, "sm_80")
+    (declared,) = SourceFrontend().load(path).read(ask("matmul", {}, "sm_80"))
     assert declared.launch.threads == lowered.launch.threads
 
 
@@ -115,7 +116,7 @@ def test_threads_that_the_author_leaves_out_are_what_tilelang_takes(tmp_path: Pa
 
 
 def declared_gemm() -> Kernel:
-    (kernel,) = SourceFrontend().load(GEMM).read("matmul", {}, "sm_90a")
+    (kernel,) = SourceFrontend().load(GEMM).read(ask("matmul", {}, "sm_90a"))
     return kernel
 
 
@@ -169,7 +170,7 @@ def test_another_shape_in_the_file_is_wrong(tmp_path: Path) -> None:
     assert changed != text
     mutant.write_text(changed, encoding="utf-8")
     truth = traced(source(GEMM), "matmul", "sm_90a", {})
-    read = SourceFrontend().load(mutant).read("matmul", {}, "sm_90a")
+    read = SourceFrontend().load(mutant).read(ask("matmul", {}, "sm_90a"))
     assert agreement(truth, read).kind == "wrong"
 
 

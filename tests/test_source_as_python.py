@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.opened import ask
 from tilefit._frontends.source.frontend import SourceFrontend
 
 KERNEL = """
@@ -217,7 +218,7 @@ answer = sizes[0]()
 
 def read(path: Path, given: dict[str, Any]) -> int | None:
     """Return the bytes of the one tile, None if they are not known."""
-    (kernel,) = SourceFrontend().load(path).read("kernel", given, "sm_90a")
+    (kernel,) = SourceFrontend().load(path).read(ask("kernel", given, "sm_90a"))
     (buffer,) = kernel.buffers
     return buffer.bytes
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.opened import ask
 from tests.test_source_frontend import load, notes, read, tile_of
 from tilefit._errors import RefusedError
 from tilefit._frontends.source.frontend import SourceFrontend
@@ -34,7 +35,7 @@ def kernel():
 {lines}
     return main
 """
-    (found,) = load(tmp_path, text, head=OURS).read("kernel", {}, "ascend")
+    (found,) = load(tmp_path, text, head=OURS).read(ask("kernel", {}, "ascend"))
     return found
 
 
@@ -56,7 +57,7 @@ def kernel(A: T.Tensor((1024, 1024), "float16"), B: T.Tensor((1024, 1024), "floa
 @pytest.mark.parametrize("target", ["ascend", *OLDER])
 def test_each_memory_is_summed_on_every_ascend(root: Path, target: str) -> None:
     source = SourceFrontend().load(root / "examples" / "alloc_scopes" / "ascend.py")
-    (kernel,) = source.read("ascend_scope_showcase", {}, target)
+    (kernel,) = source.read(ask("ascend_scope_showcase", {}, target))
     # a loop of two stages fills both tiles in L1 from global memory; the L0 tiles come from L1
     assert totals(kernel) == {
         Memory.UB: 128 // 2 * 128 * 4,
@@ -88,10 +89,10 @@ def test_a_memory_with_an_open_size_has_no_total_and_names_the_size(tmp_path: Pa
         return main
     """
     source = load(tmp_path, text, head=OURS)
-    (kernel,) = source.read("kernel", {}, "ascend")
+    (kernel,) = source.read(ask("kernel", {}, "ascend"))
     assert totals(kernel) == {Memory.UB: None, Memory.L1: 16 * 16 * 2}
     assert "x: not known without n: add --set n=VALUE" in notes(kernel)
-    (kernel,) = source.read("kernel", {"n": 24}, "ascend")
+    (kernel,) = source.read(ask("kernel", {"n": 24}, "ascend"))
     assert totals(kernel) == {Memory.UB: 24 * 8 * 2, Memory.L1: 16 * 16 * 2}
 
 
@@ -154,7 +155,7 @@ def test_cores_and_conditions_are_those_that_the_compiler_comes_to(
 
     path = root / "tests" / "kernels" / "ascend" / f"{file}.py"
     (lowered,) = lower(path, name, "ascend")
-    (declared,) = SourceFrontend().load(path).read(name, {}, "ascend")
+    (declared,) = SourceFrontend().load(path).read(ask(name, {}, "ascend"))
     assert (declared.cores, declared.conditions) == (lowered.cores, lowered.conditions)
 
 
@@ -313,9 +314,9 @@ T.gemm(l1, twice, C=c)
 def test_a_common_kernel_on_a_chip_that_only_the_adapter_serves(root: Path) -> None:
     """The tiles of the bundled GEMM are in UB on Ascend 950; on 910B use decides."""
     source = SourceFrontend().load(root / "examples" / "gemm.py")
-    (newest,) = source.read("matmul", {}, "ascend")
+    (newest,) = source.read(ask("matmul", {}, "ascend"))
     assert totals(newest) == {Memory.UB: 3 * (128 * 64 + 64 * 128) * 2}
-    (older,) = source.read("matmul", {}, "ascend-910b")
+    (older,) = source.read(ask("matmul", {}, "ascend-910b"))
     assert {b.name: b.memory for b in older.buffers} == {
         "A_s": Memory.UNDECIDED,
         "B_s": Memory.UNDECIDED,

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.opened import ask
 from tilefit._errors import InputError, KernelError, RefusedError, TilefitError, UnknownNameError
 from tilefit._frontends.source.frontend import SourceFile, SourceFrontend
 from tilefit._kernel.kernel import Buffer, Kernel
@@ -48,7 +49,7 @@ def read(
     tmp_path: Path, text: str, name: str = "kernel", target: str = "sm_90a", **params: Any
 ) -> Kernel:
     """Read the only device function of a kernel."""
-    (kernel,) = load(tmp_path, text).read(name, params, target)
+    (kernel,) = load(tmp_path, text).read(ask(name, params, target))
     return kernel
 
 
@@ -72,7 +73,7 @@ def notes(kernel: Kernel) -> str:
 
 def test_the_bundled_gemm_declares_three_copies_of_both_operands(root: Path) -> None:
     source = SourceFrontend().load(root / "examples" / "gemm.py")
-    (kernel,) = source.read("matmul", {}, "sm_90a")
+    (kernel,) = source.read(ask("matmul", {}, "sm_90a"))
     # a 128x64 and a 64x128 tile of 2-byte elements, three stages; the 128x128 float32 accumulator
     # is in registers
     assert kernel.staged.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * 2
@@ -97,7 +98,7 @@ def test_the_bundled_gemm_declares_three_copies_of_both_operands(root: Path) -> 
 def test_set_changes_what_is_declared(root: Path) -> None:
     source = SourceFrontend().load(root / "examples" / "gemm.py")
     given = {"num_stages": 4, "block_K": 32, "dtype": "float8_e4m3fn", "threads": 256}
-    (kernel,) = source.read("matmul", given, "sm_90a")
+    (kernel,) = source.read(ask("matmul", given, "sm_90a"))
     assert kernel.staged.dynamic_bytes == 4 * (128 * 32 + 32 * 128) * 1
     assert kernel.launch.threads == 256
     assert dict(kernel.params)["num_stages"] == 4
@@ -107,7 +108,7 @@ def test_set_changes_what_is_declared(root: Path) -> None:
 def test_a_kernel_survives_its_trip_as_json(root: Path) -> None:
     for file in ("gemm.py", "alloc_scopes/scopes.py", "alloc_scopes/tmem.py"):
         source = SourceFrontend().load(root / "examples" / file)
-        (kernel,) = source.read(source.kernels()[0].name, {}, "sm_100a")
+        (kernel,) = source.read(ask(source.kernels()[0].name, {}, "sm_100a"))
         assert Kernel.from_dict(json.loads(json.dumps(kernel.to_dict()))) == kernel
 
 
@@ -160,7 +161,7 @@ def kernel(A: {t}.Tensor((128, 64), "float16")):
         tile = {alloc}((128, 64), "float16")
         {t}.copy(A, tile)
 """
-    (kernel,) = load(tmp_path, text, imports).read("kernel", {}, "sm_80")
+    (kernel,) = load(tmp_path, text, imports).read(ask("kernel", {}, "sm_80"))
     assert tile_of(kernel).bytes == 128 * 64 * 2
 
 
@@ -320,7 +321,7 @@ def test_a_method_is_listed_with_its_class_and_takes_the_parameters_of_both(
     (listing,) = source.kernels()
     assert listing.name == "Attention.kernel"
     assert [p.name for p in listing.parameters] == ["width", "dtype", "rows"]
-    (kernel,) = source.read("Attention.kernel", {"rows": 16, "width": 32}, "sm_90a")
+    (kernel,) = source.read(ask("Attention.kernel", {"rows": 16, "width": 32}, "sm_90a"))
     assert kernel.staged.dynamic_bytes == 16 * (2 * 32) * 2
 
 
@@ -699,7 +700,7 @@ def test_what_the_file_asks_the_device_for_is_answered_by_its_facts(tmp_path: Pa
     path = tmp_path / "asks.py"
     path.write_text(text)
     facts = {"capability": [9, 0], "cores": 132}
-    (kernel,) = SourceFrontend().load(path, facts).read("kernel", {}, "sm_90a")
+    (kernel,) = SourceFrontend().load(path, facts).read(ask("kernel", {}, "sm_90a"))
     assert tile_of(kernel).shape == (16, 132)
 
 
@@ -991,13 +992,13 @@ def test_a_store_to_a_variable_keeps_the_variable(tmp_path: Path) -> None:
 
 def test_tensor_memory_is_counted_in_columns(root: Path) -> None:
     source = SourceFrontend().load(root / "examples" / "alloc_scopes" / "tmem.py")
-    (kernel,) = source.read("tmem_accumulator", {}, "sm_100a")
+    (kernel,) = source.read(ask("tmem_accumulator", {}, "sm_100a"))
     # 128 columns of 128 lanes x 32 bit
     assert tile_of(kernel, "C_t").memory is Memory.TENSOR
     assert tile_of(kernel, "C_t").bytes == 128 * 128 * 4
-    (narrow,) = source.read("tmem_accumulator", {"block_N": 96}, "sm_100a")
+    (narrow,) = source.read(ask("tmem_accumulator", {"block_N": 96}, "sm_100a"))
     assert tile_of(narrow, "C_t").bytes == 128 * 128 * 4  # 96 columns take 128
-    (least,) = source.read("tmem_accumulator", {"block_N": 16}, "sm_100a")
+    (least,) = source.read(ask("tmem_accumulator", {"block_N": 16}, "sm_100a"))
     assert tile_of(least, "C_t").bytes == 32 * 128 * 4  # 32 at least
 
 
@@ -1027,7 +1028,7 @@ def test_operations_that_allocate_by_themselves_are_counted(tmp_path: Path) -> N
 
 def test_an_amd_target_keeps_tiles_in_lds(root: Path) -> None:
     source = SourceFrontend().load(root / "examples" / "gemm.py")
-    (kernel,) = source.read("matmul", {}, "gfx942")
+    (kernel,) = source.read(ask("matmul", {}, "gfx942"))
     assert {b.memory for b in kernel.buffers} == {Memory.LDS, Memory.REGISTERS}
     assert kernel.staged.dynamic_bytes == 3 * (128 * 64 + 64 * 128) * 2
 
@@ -1036,12 +1037,12 @@ def test_an_amd_target_keeps_tiles_in_lds(root: Path) -> None:
 def test_a_kernel_for_ascend_is_refused_for_a_gpu(root: Path, target: str) -> None:
     source = SourceFrontend().load(root / "examples" / "alloc_scopes" / "ascend.py")
     with pytest.raises(RefusedError, match=r"line 54: .*tilelang\.ascend"):
-        source.read("ascend_scope_showcase", {}, target)
+        source.read(ask("ascend_scope_showcase", {}, target))
 
 
 def test_several_launches_are_several_kernels(root: Path) -> None:
     source = SourceFrontend().load(root / "tests" / "kernels" / "corpus" / "several.py")
-    first, second, third = source.read("three_steps", {}, "sm_90a")
+    first, second, third = source.read(ask("three_steps", {}, "sm_90a"))
     assert [k.function for k in (first, second, third)] == [
         "work_kernel",
         "work_kernel_1",
@@ -1115,9 +1116,9 @@ def test_a_missing_file_is_an_input_error(tmp_path: Path) -> None:
 def test_an_unknown_kernel_and_parameter_are_named_with_near_ones(root: Path) -> None:
     source = SourceFrontend().load(root / "examples" / "gemm.py")
     with pytest.raises(UnknownNameError, match="did you mean matmul"):
-        source.read("matmull", {}, "sm_90a")
+        source.read(ask("matmull", {}, "sm_90a"))
     with pytest.raises(UnknownNameError, match="did you mean num_stages"):
-        source.read("matmul", {"num_stage": 3}, "sm_90a")
+        source.read(ask("matmul", {"num_stage": 3}, "sm_90a"))
 
 
 def test_an_open_size_is_a_whole_number(tmp_path: Path) -> None:
@@ -1218,7 +1219,7 @@ class Mutate(ast.NodeTransformer):
 def read_or_refuse(source: SourceFile, name: str, target: str) -> None:
     """Read a kernel, or see it refused in one line."""
     try:
-        kernels = source.read(name, {}, target)
+        kernels = source.read(ask(name, {}, target))
     except TilefitError as error:
         message = str(error)
     else:
@@ -1254,7 +1255,9 @@ before = set(sys.modules)
 from pathlib import Path
 from tilefit._frontends.source.frontend import SourceFrontend
 source = SourceFrontend().load(Path({str(root / "examples" / "gemm.py")!r}))
-kernel, = source.read("matmul", {{"num_stages": 2}}, "sm_90a")
+from tilefit._kernel.request import Request
+asked = Request(kernel="matmul", params={{"num_stages": 2}}, target="sm_90a")
+kernel, = source.read(asked)
 print(kernel.staged.dynamic_bytes)
 print(*sorted({{name.partition(".")[0] for name in set(sys.modules) - before}}))
 """

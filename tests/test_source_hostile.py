@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.opened import ask
 from tilefit._errors import InputError, TilefitError
 from tilefit._frontends.source.frontend import SourceFrontend
 from tilefit._kernel.kernel import Kernel
@@ -139,7 +140,7 @@ SURROUNDED = {
 def answer(path: Path) -> tuple[Kernel, ...] | str:
     """Read the kernel of a file, or return the one line that refuses."""
     try:
-        return SourceFrontend().load(path).read("kernel", {}, "sm_90a")
+        return SourceFrontend().load(path).read(ask("kernel", {}, "sm_90a"))
     except TilefitError as error:
         return str(error)
 
@@ -195,7 +196,7 @@ def test_what_holds_no_kernel_is_refused_in_a_line_soon(
     path.write_bytes(content())
     start = time.process_time()
     with pytest.raises(InputError) as error:
-        SourceFrontend().load(path).read("kernel", {}, "sm_90a")
+        SourceFrontend().load(path).read(ask("kernel", {}, "sm_90a"))
     assert time.process_time() - start < SECONDS
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 500

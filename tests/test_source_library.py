@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.opened import ask
 from tests.test_source_frontend import factory, load, notes, read
 from tilefit._kernel.memory import Memory
 
@@ -65,12 +66,12 @@ def test_a_method_is_inherited_and_an_abstract_class_makes_nothing(tmp_path: Pat
         ("Fixed.build", ["columns", "copies"]),
         ("Scaled.build", ["factor", "copies"]),
     ]
-    (fixed,) = source.read("Fixed.build", {"copies": 3, "columns": 32}, "sm_90a")
+    (fixed,) = source.read(ask("Fixed.build", {"copies": 3, "columns": 32}, "sm_90a"))
     assert fixed.staged.dynamic_bytes == 3 * 16 * 32 * 2
 
 
 def test_super_reaches_the_class_above(tmp_path: Path) -> None:
-    (scaled,) = load(tmp_path, CLASSES).read("Scaled.build", {"factor": 3}, "sm_90a")
+    (scaled,) = load(tmp_path, CLASSES).read(ask("Scaled.build", {"factor": 3}, "sm_90a"))
     assert scaled.staged.dynamic_bytes == 16 * 3 * 64 * 2
     # Doubled holds no kernel of its own: its attribute is asked for here
     text = CLASSES + factory("x = Doubled().build\nx = Doubled().rows")
@@ -90,11 +91,11 @@ def test_what_a_partial_passes_by_name_may_be_set_again(tmp_path: Path) -> None:
     }
     assert listed["narrow"] == [("rows", True, None), ("columns", False, 32)]
     assert listed["short"] == [("columns", False, 64)]
-    (narrow,) = source.read("narrow", {"rows": 8}, "sm_90a")
+    (narrow,) = source.read(ask("narrow", {"rows": 8}, "sm_90a"))
     assert narrow.staged.dynamic_bytes == 8 * 32 * 2
-    (wide,) = source.read("narrow", {"rows": 8, "columns": 128}, "sm_90a")
+    (wide,) = source.read(ask("narrow", {"rows": 8, "columns": 128}, "sm_90a"))
     assert wide.staged.dynamic_bytes == 8 * 128 * 2
-    (short,) = source.read("short", {}, "sm_90a")
+    (short,) = source.read(ask("short", {}, "sm_90a"))
     assert short.staged.dynamic_bytes == 8 * 64 * 2
 
 
@@ -102,9 +103,9 @@ def test_sizes_that_come_as_one_tuple(tmp_path: Path) -> None:
     text = factory("rows, columns = shape\nx = rows", args="*shape")
     source = load(tmp_path, text)
     assert [(p.name, p.required) for p in source.kernels()[0].parameters] == [("shape", False)]
-    (given,) = source.read("kernel", {"shape": (24, 64)}, "sm_90a")
+    (given,) = source.read(ask("kernel", {"shape": (24, 64)}, "sm_90a"))
     assert given.staged.dynamic_bytes == 24 * 64 * 2
-    (unknown,) = source.read("kernel", {}, "sm_90a")
+    (unknown,) = source.read(ask("kernel", {}, "sm_90a"))
     assert unknown.staged.dynamic_bytes is None
     assert "--set shape=VALUE" in notes(unknown)
 
@@ -155,7 +156,7 @@ def test_im2col_fills_a_tile_from_global_memory_as_a_copy_does(root: Path) -> No
     from tilefit._frontends.source.frontend import SourceFrontend
 
     path = root / "tests" / "kernels" / "corpus" / "convolution.py"
-    (kernel,) = SourceFrontend().load(path).read("by_im2col", {}, "sm_90a")
+    (kernel,) = SourceFrontend().load(path).read(ask("by_im2col", {}, "sm_90a"))
     stages = kernel.loops[0].num_stages
     assert {b.name: b.copies for b in kernel.buffers if b.name in ("x", "w")} == {
         "x": stages,
@@ -167,7 +168,7 @@ def test_a_factory_may_hold_a_generator(tmp_path: Path) -> None:
     before = "def sizes():\n    yield 8\nx = 8"
     assert read(tmp_path, factory(before)).staged.dynamic_bytes == 8 * 64 * 2
     (unknown,) = load(tmp_path, factory(f"{before}\nx = next(sizes())")).read(
-        "kernel", {}, "sm_90a"
+        ask("kernel", {}, "sm_90a")
     )
     assert unknown.staged.dynamic_bytes is None
 
@@ -192,13 +193,14 @@ from pathlib import Path
 from tilefit._errors import TilefitError
 from tilefit._frontends.source.frontend import SourceFrontend
 
+from tilefit._kernel.request import Request
 read = 0
 for name in sys.argv[1:]:
     source = SourceFrontend().load(Path(name))
     for kernel in source.kernels():
         for target in ("sm_90a", "gfx942", "ascend", "ascend-910b"):
             try:
-                read += len(source.read(kernel.name, {}, target))
+                read += len(source.read(Request(kernel=kernel.name, target=target)))
             except TilefitError as error:
                 print(error, file=sys.stderr)
 print(read)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.opened import ask
 from tests.test_source_ascend import OURS, adapter, totals
 from tests.test_source_frontend import HEAD, load, read
 from tilefit._devices.names import device
@@ -34,7 +35,7 @@ def judged(kernel: Kernel, chip: str = "h100") -> Verdict:
 def test_a_function_without_a_launch_says_so(tmp_path: Path, chip: str) -> None:
     source = load(tmp_path, "@tilelang.jit\ndef nothing(): pass\n")
     target = {"h100": "sm_90a", "ascend-950": "ascend"}.get(chip, OLDER)
-    (kernel,) = source.read("nothing", {}, target)
+    (kernel,) = source.read(ask("nothing", {}, target))
     found = judged(kernel, chip)
     assert found.status is Status.UNKNOWN
     assert found.reason is not None
@@ -56,13 +57,13 @@ def test_a_size_that_is_not_set_is_named(tmp_path: Path) -> None:
         return main
     """
     source = load(tmp_path, text)
-    (kernel,) = source.read("kernel", {}, "sm_90a")
+    (kernel,) = source.read(ask("kernel", {}, "sm_90a"))
     needed = "rows, cols are not set: add --set rows=VALUE --set cols=VALUE"
     assert judged(kernel).reason == f"shared bytes are not known: x: {needed}"
-    (kernel,) = source.read("kernel", {"cols": 8}, "sm_90a")
+    (kernel,) = source.read(ask("kernel", {"cols": 8}, "sm_90a"))
     needed = "rows is not set: add --set rows=VALUE"
     assert judged(kernel).reason == f"shared bytes are not known: x: {needed}"
-    (kernel,) = source.read("kernel", {"cols": 8, "rows": 16}, "sm_90a")
+    (kernel,) = source.read(ask("kernel", {"cols": 8, "rows": 16}, "sm_90a"))
     assert judged(kernel).status is Status.FITS
 
 
@@ -77,7 +78,7 @@ def test_a_number_of_stages_that_is_not_set_is_named(tmp_path: Path) -> None:
                     T.copy(A[k, 0], x)
         return main
     """
-    (kernel,) = load(tmp_path, text, head=OURS).read("kernel", {}, "ascend")
+    (kernel,) = load(tmp_path, text, head=OURS).read(ask("kernel", {}, "ascend"))
     reason = "l1 bytes are not known: x: depth is not set: add --set depth=VALUE"
     assert judged(kernel, "ascend-950").reason == reason
 
@@ -103,7 +104,7 @@ def test_tensor_memory_is_refused_where_a_chip_has_none(root: Path) -> None:
     source = SourceFrontend().load(root / "examples" / "alloc_scopes" / "tmem.py")
     for target in ("ascend", OLDER):
         with pytest.raises(RefusedError) as refused:
-            source.read("tmem_accumulator", {}, target)
+            source.read(ask("tmem_accumulator", {}, target))
         words = "line 53: T.alloc_tmem takes tensor memory, which ascend chips lack"
         assert str(refused.value) == words
 
@@ -126,9 +127,9 @@ T.gemm(b, a, c)
 
 def test_the_same_tiles_have_the_same_verdict(root: Path) -> None:
     gemm = SourceFrontend().load(root / "examples" / "gemm.py")
-    (plain,) = gemm.read("matmul", {"block_K": 32, "num_stages": 2}, OLDER)
+    (plain,) = gemm.read(ask("matmul", {"block_K": 32, "num_stages": 2}, OLDER))
     scopes = SourceFrontend().load(root / "examples" / "alloc_scopes" / "scopes.py")
-    (all_scopes,) = scopes.read("scope_showcase", {}, OLDER)
+    (all_scopes,) = scopes.read(ask("scope_showcase", {}, OLDER))
     for kernel in (plain, all_scopes):
         assert judged(kernel, "ascend-910b1").status is Status.FITS
         assert totals(kernel)[Memory.L0C] == 128 * 128 * 4
@@ -206,7 +207,7 @@ def test_a_product_and_fragments_beside_it_take_both_cores(tmp_path: Path) -> No
 
 def test_an_estimate_without_buffers_is_declared(tmp_path: Path) -> None:
     source = load(tmp_path, "@tilelang.jit\ndef nothing(): pass\n")
-    (kernel,) = source.read("nothing", {}, "sm_90a")
+    (kernel,) = source.read(ask("nothing", {}, "sm_90a"))
     assert [use.evidence for use in place(kernel)] == [Evidence.DECLARED]
 
 

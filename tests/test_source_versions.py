@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.opened import ask
 from tests.test_source_ascend import adapter, ours, totals
 from tilefit._devices.names import device
 from tilefit._kernel.kernel import Kernel, StageRule
@@ -162,10 +163,10 @@ def test_fixed_versions_are_named_if_they_hang_on_a_parameter(tmp_path: Path) ->
         return main
     """
     source = load(tmp_path, text, head=OURS)
-    (kernel,) = source.read("kernel", {}, "ascend")
+    (kernel,) = source.read(ask("kernel", {}, "ascend"))
     reason = "ub bytes are not known: x: versions is not set: add --set versions=VALUE"
     assert judged(kernel).reason == reason
-    (kernel,) = source.read("kernel", {"versions": 5}, "ascend")
+    (kernel,) = source.read(ask("kernel", {"versions": 5}, "ascend"))
     assert totals(kernel) == {Memory.UB: 5 * 8 * 8 * 2}
     assert kernel.buffers[0].why == "fixed-versions"
 
@@ -218,7 +219,7 @@ def add():
     )
     from tilefit._frontends.source.frontend import SourceFrontend
 
-    (declared,) = SourceFrontend().load(path).read("add", {}, "ascend")
+    (declared,) = SourceFrontend().load(path).read(ask("add", {}, "ascend"))
     assert totals(declared) == {Memory.UB: (2 + 2 + 1) * 64 * 256 * 4}
     estimate = as_scheduled(declared, CHIP)
     (compiled,) = lower(path, "add", "ascend")

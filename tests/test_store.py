@@ -9,15 +9,17 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Any
 
 import platformdirs
 import pytest
 
 from tests.values import kernel
-from tilefit._kernel.kernel import KERNEL_VERSION, Kernel
+from tilefit._frontends.tilelang.frontend import TILELANG
+from tilefit._kernel.kernel import KERNEL_VERSION
+from tilefit._kernel.request import Request
+from tilefit._reading.opener import Opener
 from tilefit._reading.store import Store, clock, default_folder, question_of
-from tilefit._reading.stored import Stored
 
 
 @pytest.fixture
@@ -25,14 +27,18 @@ def store(tmp_path: Path) -> Store:
     return Store(tmp_path / "cache")
 
 
+def asked(**changes: Any) -> str:
+    given: dict[str, Any] = {"kernel": "matmul", "target": "sm_90a", "params": {"num_stages": 3}}
+    return Request(**{**given, **changes}).key
+
+
 def ask(file: Path, **changes: object) -> str:
     given: dict[str, object] = {
         "file": file,
-        "what": "matmul",
-        "params": {"num_stages": 3},
-        "target": "sm_90a",
+        "what": ["tilelang", "load", []],
+        "asked": asked(),
         "python": "/usr/bin/python3",
-        "options": {},
+        "memory_bytes": 2**33,
     }
     return question_of(**{**given, **changes})  # type: ignore[arg-type]
 
@@ -63,13 +69,19 @@ def test_an_edit_of_any_file_it_depends_on_misses(store: Store, tmp_path: Path) 
 @pytest.mark.parametrize(
     "change",
     [
-        {"what": "other"},
-        {"params": {"num_stages": 4}},
-        {"params": {"num_stages": "3"}},
-        {"target": "sm_80"},
+        {"what": ["another frontend", "load", []]},
+        {"what": ["tilelang", "run", []]},
+        {"what": ["tilelang", "load", [("name", "h100")]]},
+        {"asked": None},
+        {"asked": asked(kernel="other")},
+        {"asked": asked(params={"num_stages": 4})},
+        {"asked": asked(params={"num_stages": "3"})},
+        {"asked": asked(target="sm_80")},
+        {"asked": asked(signature="*fp16:16")},
+        {"asked": asked(options={"tl.disable_tma_lower": True})},
+        {"asked": asked(want_build=True)},
         {"python": "/other/python"},
-        {"options": {"tl.disable_tma_lower": True}},
-        {"options": {"memory_limit": 2**30}},
+        {"memory_bytes": 2**30},
     ],
 )
 def test_every_part_of_the_question_counts(
@@ -267,20 +279,22 @@ def test_a_writer_that_is_killed_costs_at_most_its_own_row(tmp_path: Path) -> No
     assert store.get(ask(file)) == "after"
 
 
-class Lowered:
-    """Stands for the child that has executed a file; counts what it is asked to lower."""
+class Lowering:
+    """Stands for the child that executes a file; counts what it is asked to lower."""
 
-    child = SimpleNamespace(alive=True)
-    toolchain, version = "by hand", "0"
+    alive, holder = True, None
     absent: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
         self.files = (str(path),)
         self.times = 0
 
-    def read(self, *_: object, **__: object) -> tuple[Kernel, ...]:
+    def execute(self, *_: object) -> dict[str, Any]:
+        return {"kernels": [], "version": "0"}
+
+    def ask(self, _: object) -> dict[str, Any]:
         self.times += 1
-        return (kernel(),)
+        return {"kernels": [kernel().to_dict()]}
 
 
 def test_a_kernel_of_another_json_version_is_lowered_again(
@@ -289,15 +303,74 @@ def test_a_kernel_of_another_json_version_is_lowered_again(
     path = tmp_path / "gemm.py"
     path.write_text("x = 1\n", encoding="utf-8")
     time.sleep(0.05)  # what was saved while it was read is not kept
-    session = Lowered(path)
+    child = Lowering(path)
+    monkeypatch.setattr(Opener, "child", lambda *_: child)
+    monkeypatch.setattr(Opener, "toolchain_of", lambda *_: TILELANG)
 
     def read() -> int:
-        file = Stored(path, store=store, child=lambda: None)
-        file._session, file._session_mode, file._begun = session, ("load", None), clock()
-        assert file.read("matmul", {}, "sm_90a") == (kernel(),)
-        return session.times
+        with Opener(store=store) as opener:
+            file = opener.compiled(path)
+            assert file.read(Request(kernel="matmul", target="sm_90a")) == (kernel(),)
+        return child.times
 
     assert [read(), read()] == [1, 1]
-    for module in ("tilefit._reading.stored", "tilefit._kernel.kernel"):
+    for module in ("tilefit._reading.opener", "tilefit._kernel.kernel"):
         monkeypatch.setattr(f"{module}.KERNEL_VERSION", KERNEL_VERSION + 1)
     assert [read(), read()] == [2, 2]
+
+
+class Contended(sqlite3.Connection):
+    """Is refused WAL a few times, as by SQLite while another connection switches to it."""
+
+    refusals = 3
+
+    def execute(self, sql: str, *more: Any) -> sqlite3.Cursor:
+        if sql == "PRAGMA journal_mode=WAL" and Contended.refusals > 0:
+            Contended.refusals -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return super().execute(sql, *more)
+
+
+def kept(store: Store, folder: Path) -> bool:
+    file = folder / "kernel.py"
+    file.write_text("a")
+    store.put(ask(file), [str(file)], "kept")
+    return store.get(ask(file)) == "kept"
+
+
+def test_a_refusal_of_wal_is_waited_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = sqlite3.connect
+
+    def contended(*words: Any, **more: Any) -> sqlite3.Connection:
+        return connect(*words, **more, factory=Contended)
+
+    monkeypatch.setattr(sqlite3, "connect", contended)
+    store = Store(tmp_path / "cache")
+    assert Contended.refusals == 0
+    assert kept(store, tmp_path)
+    store.close()
+
+
+def test_many_may_open_a_fresh_file_at_once(tmp_path: Path) -> None:
+    """Without waiting 5 to 7 of 1,200 are refused WAL at once, and keep nothing."""
+    for number in range(60):
+        stores: list[Store] = []
+        ready = threading.Barrier(8)
+
+        def open_one(folder: Path, found: list[Store], all_here: threading.Barrier) -> None:
+            all_here.wait()
+            found.append(Store(folder))
+
+        folder = tmp_path / f"cache{number}"
+        threads = [
+            threading.Thread(target=open_one, args=(folder, stores, ready)) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert all(kept(store, tmp_path) for store in stores)
+        for store in stores:
+            store.close()

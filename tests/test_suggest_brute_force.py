@@ -11,6 +11,7 @@ import pytest
 
 from tests.edit_set import MERGE, Change, change, documented
 from tests.lowering import source
+from tests.opened import ask
 from tilefit._devices.names import device
 from tilefit._errors import RefusedError
 from tilefit._frontends.tilelang.frontend import TILELANG
@@ -149,10 +150,7 @@ class Lowerings:
             assert target is not None
             try:
                 self.done[made] = source(self.root / self.case.file).read(
-                    self.case.kernel,
-                    {**self.case.params, **params},
-                    target,
-                    pass_configs=configs,
+                    ask(self.case.kernel, {**self.case.params, **params}, target, options=configs)
                 )
             except RefusedError:
                 self.done[made] = None

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.lowering import KERNELS, source
+from tests.opened import ask
 from tilefit._kernel.kernel import Buffer, Kernel
 
 pytestmark = pytest.mark.tilelang
@@ -16,7 +17,7 @@ BYTES = {"float": 4, "half_t": 2, "short": 2}  # of the types in generated CUDA
 
 
 def lowered(name: str, target: str = "sm_90a") -> Kernel:
-    (kernel,) = source(VIEWS).read(name, {}, target, want_build=True)
+    (kernel,) = source(VIEWS).read(ask(name, {}, target, want_build=True))
     return kernel
 
 

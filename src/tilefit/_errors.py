@@ -17,10 +17,28 @@ The command line prints ``str(error)`` on one line and exits with 2.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Cause(StrEnum):
+    """Why a kernel was not read, where others act on it."""
+
+    NEEDS_VALUE = "needs-value"  # a parameter has no default and was not given
+    OTHER_DEVICE = "other-device"  # its author made it for another chip
+    CHIP_LACKS = "chip-lacks"  # it uses what the chip does not have
+    NOT_SHOWN = "not-shown"  # the source alone does not show how it is made
 
 
 class TilefitError(Exception):
-    """Base of every error that tilefit raises on purpose; the message is one line."""
+    """Base of every error that tilefit raises on purpose; the message is one line.
+
+    Attributes:
+        cause: Why, where others act on it; None for all that the message alone says.
+    """
+
+    def __init__(self, message: str = "", *, cause: Cause | None = None) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class InputError(TilefitError):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from tilefit._errors import Cause
 from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.request import Request
 from tilefit._kernel.toolchain import Toolchain
-
-COMPILED_NOTHING = "ran to its end and compiled nothing"
 
 
 def stood_in_for(packages: Sequence[str]) -> str:
@@ -19,29 +19,16 @@ def stood_in_for(packages: Sequence[str]) -> str:
 
 
 class Source(Protocol):
-    """A user's file after it was executed."""
+    """A user's file after it was read, or one kernel object."""
+
+    path: Path
 
     def kernels(self) -> tuple[Listing, ...]:
         """List the kernels that the file offers."""
         ...
 
-    def read(
-        self,
-        kernel: str,
-        params: Mapping[str, Any],
-        target: str,
-        *,
-        pass_configs: Mapping[str, Any] | None = None,
-        want_build: bool = False,
-    ) -> tuple[Kernel, ...]:
-        """Build one kernel with these parameters and lower it for a target.
-
-        Args:
-            kernel: Its name.
-            params: Its parameters.
-            target: As the toolchain names it.
-            pass_configs: Compiler options on top of the author's own.
-            want_build: Whether what it takes to assemble it is wanted.
+    def read(self, request: Request) -> tuple[Kernel, ...]:
+        """Build one kernel and lower it for a target.
 
         Raises:
             InputError: No such kernel or parameter, or one is missing.
@@ -61,13 +48,18 @@ class Unbuilt:
 
     Attributes:
         kernel: Its name.
-        refused: True if its author says that it is for another device.
+        cause: Why, where others act on it.
         reason: Why, in one line.
     """
 
     kernel: str
-    refused: bool
     reason: str
+    cause: Cause | None = None
+
+    @property
+    def refused(self) -> bool:
+        """Whether its author says that it is for another device."""
+        return self.cause is Cause.OTHER_DEVICE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,23 +72,39 @@ class Ran:
         unbuilt: Kernels that it asked for and that could not be built.
         ended: What ended main early, in one line; None if it came to its end.
         stubbed: Packages that are not installed and were stood in for.
+        compiled_nothing: Whether main came to its end, and that it compiled nothing is all that
+            `ended` says.
     """
 
     kernels: tuple[Listing, ...]
     unbuilt: tuple[Unbuilt, ...]
     ended: str | None
     stubbed: tuple[str, ...]
+    compiled_nothing: bool = False
 
     @property
     def seen(self) -> int:
         """How many kernels there are to account for: planned, refused or failed."""
         return len(self.kernels) + len(self.unbuilt)
 
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Ran:
+        """Rebuild it from JSON."""
+        return cls(
+            kernels=tuple(Listing.from_dict(item) for item in data["kernels"]),
+            unbuilt=tuple(
+                Unbuilt(**{**one, "cause": one["cause"] and Cause(one["cause"])})
+                for one in data["unbuilt"]
+            ),
+            ended=data["ended"],
+            stubbed=tuple(data["stubbed"]),
+            compiled_nothing=data["compiled_nothing"],
+        )
+
     @property
     def broke_off(self) -> str | None:
         """What ended main before its end, in one line; None if it came to its end."""
-        whole = self.ended is None or self.ended.endswith(COMPILED_NOTHING)
-        return None if whole else self.ended
+        return None if self.compiled_nothing else self.ended
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -126,9 +134,14 @@ class Run(Source, Protocol):
         """Packages that are not installed and were stood in for."""
         ...
 
+    @property
+    def compiled_nothing(self) -> bool:
+        """Whether main came to its end and compiled nothing."""
+        ...
+
 
 class Frontend(Protocol):
-    """One toolchain.
+    """One toolchain, or one way to read its kernels.
 
     Attributes:
         toolchain: What it can do.
@@ -147,7 +160,7 @@ class Frontend(Protocol):
         ...
 
     def load(self, path: Path, device_facts: Mapping[str, Any] | None = None) -> Source:
-        """Execute the user's file.
+        """Read a user's file: execute it, if this frontend compiles, in the process that asks.
 
         Args:
             path: The file.
@@ -155,7 +168,20 @@ class Frontend(Protocol):
                 None leaves the process as it is, so that code which asks for one fails.
 
         Raises:
+            InputError: It cannot be read.
             KernelError: The file raised; the message names its line.
+        """
+        ...
+
+
+class Compiling(Frontend, Protocol):
+    """A frontend whose toolchain compiles: what it executes runs in the child process."""
+
+    def wrap(self, kernel: Any) -> Source:
+        """Return a source that offers one kernel object of the running process.
+
+        Raises:
+            InputError: It is no kernel of this toolchain.
         """
         ...
 

@@ -18,10 +18,10 @@ MAX_SOURCE_BYTES = 1_000_000
 
 
 def split_source(text: str) -> tuple[Path, str | None]:
-    """Split ``file.py::kernel`` and check that the file can be read and, unless huge, parsed.
+    """Split ``FILE::KERNEL`` and check that the file can be read.
 
     Raises:
-        InputError: Missing, no Python file, or a syntax error; the message names the line.
+        InputError: Missing, a folder, or no regular file.
     """
     name, kernel = file_and_kernel(text)
     if not name:
@@ -32,14 +32,38 @@ def split_source(text: str) -> tuple[Path, str | None]:
             raise InputError(f"{name} is a folder: name one file, as in {name.rstrip('/')}/FILE.py")
         if path.exists() and not path.is_file():
             raise InputError(f"{name} is no regular file")  # reading a pipe would never end
-        if path.suffix != ".py" and path.is_file():
-            raise InputError(f"{name} is no Python file: its name does not end in .py")
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise InputError(f"no such file: {name}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {name[:200]}: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"cannot read {name!r}: {error}") from None
+    return path, kernel
+
+
+def check_source(path: Path, suffixes: Sequence[str]) -> None:
+    """Check that a file is of a kind, and that Python, unless huge, can be parsed.
+
+    Args:
+        path: The file.
+        suffixes: Of the names of such files.
+
+    Raises:
+        InputError: It is of another kind, or has a syntax error; the message names the line.
+    """
+    name = str(path)
+    if path.suffix not in suffixes:
+        kind = "Python file" if suffixes == (".py",) else "file of this frontend"
+        raise InputError(f"{name} is no {kind}: its name does not end in {' or '.join(suffixes)}")
+    if path.suffix != ".py":
+        return
+    try:
         with warnings.catch_warnings(action="ignore"):  # what Python says when it is executed
             content = path.read_bytes()
             if len(content) <= MAX_SOURCE_BYTES:
                 ast.parse(content, filename=name)
-    except FileNotFoundError:
-        raise InputError(f"no such file: {name}") from None
     except SyntaxError as error:
         where = f"{name}:{error.lineno}" if error.lineno else name
         raise InputError(f"{where}: syntax error: {error.msg}") from None
@@ -47,7 +71,6 @@ def split_source(text: str) -> tuple[Path, str | None]:
         raise InputError(f"cannot read {name[:200]}: {error.strerror}") from None
     except (ValueError, MemoryError, RecursionError) as error:
         raise InputError(f"cannot parse {name}: {str(error) or 'too deeply nested'}") from None
-    return path, kernel
 
 
 def file_and_kernel(text: str) -> tuple[str, str | None]:

@@ -48,7 +48,9 @@ class Toolchain:
         vendors: Whose chips it reads kernels for.
         needs_target: Whether a device without such a target cannot be read for; otherwise its
             architecture is target enough.
-        marks: Modules whose import marks a file as written for it.
+        suffixes: What the names of its files end in.
+        marks: Names of modules; a file that mentions one is written for it.
+        estimated_by: The frontend that reads the source of its kernels alone, if there is one.
         packers: Which of our packers (see `tilefit._placement.compare`) lays out what memory by
             its rules; none for a memory where there is no layout to compare.
         edits: What to try for whose chips.
@@ -61,7 +63,9 @@ class Toolchain:
     targets: str
     vendors: tuple[str, ...]
     needs_target: bool = True
+    suffixes: tuple[str, ...] = (".py",)
     marks: tuple[str, ...] = ()
+    estimated_by: str | None = None
     packers: Mapping[Memory, str] = field(default_factory=dict)
     edits: Mapping[str, Edits] = field(default_factory=dict)
     stage_parameters: tuple[str, ...] = STAGE_PARAMETERS

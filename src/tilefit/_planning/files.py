@@ -12,12 +12,11 @@ from tilefit._errors import (
     InputError,
     UnknownNameError,
 )
+from tilefit._frontends import registry
 from tilefit._planning.one_file import OneFile, Question
 from tilefit._planning.report import FileSeen, Report, Result
 from tilefit._reading.kept import python_files
 from tilefit._reading.opener import Opener
-
-_MARK = b"tilelang"
 
 
 def plan_file(path: Path, shown: str, question: Question, opener: Opener) -> Report:
@@ -145,7 +144,8 @@ def _refuse_unknown(params: Mapping[str, Any], known: set[str]) -> None:
 
 
 def _mentions(path: Path) -> bool:
+    """Say whether a file is written for a toolchain."""
     try:
-        return _MARK in path.read_bytes()
+        return registry.recognised(path.read_bytes()) is not None
     except OSError:
         return True  # it is asked about, and its failure has a reason

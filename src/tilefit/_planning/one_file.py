@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 from tilefit._devices.facts import facts_of
 from tilefit._devices.names import Device
 from tilefit._errors import (
+    Cause,
     InputError,
     InterpreterError,
     KernelError,
@@ -20,12 +21,12 @@ from tilefit._errors import (
 )
 from tilefit._frontends.protocol import Ran, stood_in_for
 from tilefit._kernel.kernel import Listing
+from tilefit._kernel.toolchain import Toolchain
 from tilefit._planning.planner import Planner
-from tilefit._planning.reader import Options, Reader, from_source, target_of, toolchain_named
+from tilefit._planning.reader import Options, Reader, target_of, way_to
 from tilefit._planning.report import Failure, FileSeen, Result
-from tilefit._reading.as_main import AsMain
-from tilefit._reading.opener import Opener
-from tilefit._reading.stored import Estimated, Kernels
+from tilefit._reading.from_source import AsMain, Estimated
+from tilefit._reading.opener import Kernels, Opener
 from tilefit._verdict.judge import Status
 
 
@@ -68,9 +69,9 @@ class OneFile:
             for device in self.question.devices:
                 self._fails(None, device, f"cannot be read: {error.strerror}")
             return self.results, self.seen
-        for devices in _alike(self.question):
+        for way, devices in self._alike():
             try:
-                self._plan_on(devices)
+                self._plan_on(way, devices)
             except (ToolchainError, InterpreterError):
                 raise
             except TilefitError as error:
@@ -79,10 +80,9 @@ class OneFile:
                     self._fails(None, device, str(error))
         return self.results, self.seen
 
-    def _plan_on(self, devices: Sequence[Device]) -> None:
+    def _plan_on(self, way: Toolchain, devices: Sequence[Device]) -> None:
         """Plan for devices of one target: user code is told of the first."""
-        estimate = from_source(devices[0], self.question.options)
-        kernels, ran = self._from_source(devices) if estimate else self._compiled(devices)
+        kernels, ran = self._compiled(devices) if way.compiles else self._alone(way, devices)
         self._remark(ran)
         options = self.question.options
         if ran.seen > 1:
@@ -92,20 +92,20 @@ class OneFile:
                 if one.refused:
                     self._refused(one.kernel, one.reason, device, kernels, options)
                 else:
-                    self._fails(one.kernel, device, one.reason)
+                    self._fails(one.kernel, device, one.reason, one.cause)
         params = self._params_of(ran)
         for listing in ran.kernels:
-            planner = self._planner(kernels, listing, params[listing.name], options, estimate)
+            planner = self._planner(kernels, listing, params[listing.name], options)
             for device in devices:
                 self._plan_one(planner, device)
 
-    def _from_source(self, devices: Sequence[Device]) -> tuple[Kernels, Ran]:
+    def _alone(self, way: Toolchain, devices: Sequence[Device]) -> tuple[Kernels, Ran]:
         """Return the kernels as declared, with main's values if it runs for another device."""
-        kernels: Kernels = Estimated(self.path)
-        for others in _alike(self.question):
-            if not from_source(others[0], self.question.options):
+        kernels: Kernels = Estimated(self.path, way.name)
+        for other, others in self._alike():
+            if other.compiles:
                 with suppress(KernelError, WorkerError):  # it is said where it is planned for
-                    kernels = AsMain(self.path, self._compiled(others)[1])
+                    kernels = AsMain(self.path, self._compiled(others)[1], way.name)
                 break
         return kernels, kernels.run(facts_of(devices[0]))
 
@@ -132,7 +132,7 @@ class OneFile:
         except (ToolchainError, InterpreterError):
             raise
         except TilefitError as error:
-            self._fails(planner.listing.name, device, str(error))
+            self._fails(planner.listing.name, device, str(error), error.cause)
             return
         self.results += found
         refused = any(one.status is Status.CANNOT_LOWER for one in found)
@@ -154,7 +154,7 @@ class OneFile:
         self, name: str, reason: str, device: Device, kernels: Kernels, options: Options
     ) -> None:
         listing = Listing(name=name, style="", line=None, parameters=())
-        planner = self._planner(kernels, listing, {}, options, from_source(device, options))
+        planner = self._planner(kernels, listing, {}, options)
         self.results.append(planner.unread(Status.CANNOT_LOWER, reason, device))
         self._count(refused=1)
 
@@ -164,10 +164,8 @@ class OneFile:
         listing: Listing,
         params: Mapping[str, Any],
         options: Options,
-        estimate: bool,
     ) -> Planner:
-        toolchain, version = toolchain_named(kernels.toolchain), kernels.version
-        reader = Reader(kernels.read, listing, toolchain, version, options, estimate=estimate)
+        reader = Reader(kernels.read, listing, kernels.toolchain, kernels.version, options)
         return Planner(reader, listing, params, f"{self.shown}::{listing.name}", options)
 
     def _remark(self, ran: Ran) -> None:
@@ -177,8 +175,11 @@ class OneFile:
         remarks = dict.fromkeys((*self.seen.remarks, *lines))
         self.seen = replace(self.seen, remarks=tuple(remarks))
 
-    def _fails(self, kernel: str | None, device: Device, reason: str) -> None:
-        one = Failure(kernel, device.name if len(self.question.devices) > 1 else None, reason)
+    def _fails(
+        self, kernel: str | None, device: Device, reason: str, cause: Cause | None = None
+    ) -> None:
+        named = device.name if len(self.question.devices) > 1 else None
+        one = Failure(kernel, named, reason, cause)
         self.seen = replace(self.seen, failures=(*self.seen.failures, one))
 
     def _count(self, *, planned: int = 0, refused: int = 0) -> None:
@@ -186,11 +187,11 @@ class OneFile:
             self.seen, planned=self.seen.planned + planned, refused=self.seen.refused + refused
         )
 
-
-def _alike(question: Question) -> Iterator[list[Device]]:
-    """Yield the devices in groups of one target, in the order in which they were named."""
-    groups: dict[tuple[bool, str | None], list[Device]] = {}
-    for device in question.devices:
-        estimate = from_source(device, question.options)
-        groups.setdefault((estimate, target_of(device, estimate=estimate)), []).append(device)
-    yield from groups.values()
+    def _alike(self) -> list[tuple[Toolchain, list[Device]]]:
+        """Return the devices in groups of one target, in the order in which they were named."""
+        own = self.opener.toolchain_of(self.path)
+        groups: dict[tuple[str, str | None], tuple[Toolchain, list[Device]]] = {}
+        for device in self.question.devices:
+            way = way_to(device, own, self.question.options)
+            groups.setdefault((way.name, target_of(device, way)), (way, []))[1].append(device)
+        return list(groups.values())

@@ -12,10 +12,11 @@ from typing import Any
 from tilefit._devices.facts import facts_of
 from tilefit._devices.names import Device, expand
 from tilefit._devices.names import device as find_device
-from tilefit._errors import InputError, KernelError, TilefitError, WorkerError
-from tilefit._frontends.tilelang.frontend import TileLangFrontend
+from tilefit._errors import Cause, InputError, KernelError, TilefitError, WorkerError
+from tilefit._frontends import registry
 from tilefit._kernel.kernel import Listing
-from tilefit._kernel.naming import file_and_kernel, pick, split_source
+from tilefit._kernel.naming import check_source, file_and_kernel, pick, split_source
+from tilefit._kernel.toolchain import Toolchain
 from tilefit._planning.files import plan_file, plan_folder
 from tilefit._planning.one_file import Question
 from tilefit._planning.planner import Planner
@@ -23,17 +24,16 @@ from tilefit._planning.reader import (
     Options,
     Progress,
     Reader,
-    from_source,
     quiet,
     target_of,
-    toolchain_named,
+    way_to,
     why_unread,
 )
 from tilefit._planning.report import Report, Result
-from tilefit._reading.opener import Opener
-from tilefit._reading.session import Limits
+from tilefit._reading.child import Limits
+from tilefit._reading.from_source import Estimated
+from tilefit._reading.opener import Kernels, Opener
 from tilefit._reading.store import Store
-from tilefit._reading.stored import Estimated, Kernels
 from tilefit._verdict.judge import Status
 
 # what a file is told of that cannot be listed without a device, where none was named
@@ -77,12 +77,14 @@ def plan_with(
         options = replace(options, suggest=False)  # edits are for one card at a time
     if not isinstance(source, (str, Path)):
         # a kernel object of this very process: nothing is executed but its factory
-        frontend = TileLangFrontend()
-        wrapped = frontend.wrap(source)
+        frontend = registry.compiling(options.frontend or registry.DEFAULT)
+        toolchain = frontend.toolchain
+        _refuse_unreadable(devices, toolchain, options)
+        version, wrapped = frontend.version(), frontend.wrap(source)
         listing = wrapped.kernels()[0]
         name = f"{wrapped.path}::{listing.name}"
-        reader = Reader(wrapped.read, listing, frontend.toolchain, wrapped.version, options)
-        return _report({False: reader}, name, devices, cases, options)
+        reader = Reader(wrapped.read, listing, toolchain, version, options)
+        return _report({toolchain.name: reader}, toolchain, name, devices, cases, options)
     with opener_for(options, limits=limits, python=python) as opener:
         return plan_opened(str(source), devices, cases, options, opener)
 
@@ -96,7 +98,8 @@ def opener_for(
         limits=limits,
         python=python,
         store=Store() if options.cache and not options.estimate else None,
-        started=lambda: say("importing TileLang"),
+        frontend=options.frontend,
+        started=lambda toolchain: say(f"importing {toolchain.title}"),
     )
 
 
@@ -118,6 +121,9 @@ def plan_opened(
     """
     path, kernel = split_source(source)
     shown, _ = file_and_kernel(source)
+    toolchain = opener.toolchain_of(path)
+    check_source(path, toolchain.suffixes)
+    _refuse_unreadable(devices, toolchain, options)
     if kernel is None:
         if len(cases) > 1 or options.ladder is not None:
             kernel = _only_kernel(path, devices, options, opener)
@@ -127,15 +133,15 @@ def plan_opened(
             if only is None:
                 return report
             kernel = only
-    readers: dict[bool, Reader | TilefitError] = {}
+    readers: dict[str, Reader | TilefitError] = {}
     for device in devices:
-        estimate = from_source(device, options)
-        if target_of(device, estimate=True) is not None and estimate not in readers:
+        way = way_to(device, toolchain, options)
+        if target_of(device, way) is not None and way.name not in readers:
             try:
-                readers[estimate] = _reader(path, kernel, devices, opener, estimate, options)
+                readers[way.name] = _reader(path, kernel, devices, opener, way, options)
             except (KernelError, WorkerError) as error:
-                readers[estimate] = error
-    return _report(readers, f"{shown}::{kernel}", devices, cases, options)
+                readers[way.name] = error
+    return _report(readers, toolchain, f"{shown}::{kernel}", devices, cases, options)
 
 
 def plan_below(
@@ -161,10 +167,15 @@ def plan_below(
     return plan_folder(
         Path(folder),
         question,
-        lambda: Opener(limits=limits, python=python, store=store),
+        lambda: Opener(limits=limits, python=python, store=store, frontend=options.frontend),
         workers=workers,
         step=step,
     )
+
+
+def _opened(path: Path, way: Toolchain, opener: Opener, facts: Mapping[str, Any]) -> Kernels:
+    """Return a file as one toolchain reads it: executed in a child if it compiles."""
+    return opener.compiled(path) if way.compiles else Estimated(path, way.name, facts)
 
 
 def _reader(
@@ -172,28 +183,30 @@ def _reader(
     kernel: str,
     devices: Sequence[Device],
     opener: Opener,
-    estimate: bool,
+    way: Toolchain,
     options: Options,
 ) -> Reader:
     """Return what reads one kernel of a file for those devices that are read for in this way."""
-    read_for = (one for one in devices if target_of(one, estimate=True) is not None)
-    devices = [one for one in read_for if from_source(one, options) is estimate]
-    facts = facts_of(devices[0])
-    opened: Kernels = Estimated(path, facts) if estimate else opener.compiled(path)
+    own = opener.toolchain_of(path)
+    devices = [
+        one
+        for one in devices
+        if target_of(one, way) is not None and way_to(one, own, options) is way
+    ]
+    opened = _opened(path, way, opener, facts_of(devices[0]))
     listing = _listing(opened, kernel, path, devices)
-    toolchain = toolchain_named(opened.toolchain)
-    return Reader(opened.read, listing, toolchain, opened.version, options, estimate=estimate)
+    return Reader(opened.read, listing, opened.toolchain, opened.version, options)
 
 
-def _told(devices: Sequence[Device]) -> list[dict[str, Any]]:
+def _told(devices: Sequence[Device], toolchain: Toolchain) -> list[dict[str, Any]]:
     """Return what user code is told of the devices: of each target the first."""
-    alike = {target_of(one): one for one in reversed(devices)}
-    return [facts_of(one) for one in devices if alike[target_of(one)] is one]
+    alike = {target_of(one, toolchain): one for one in reversed(devices)}
+    return [facts_of(one) for one in devices if alike[target_of(one, toolchain)] is one]
 
 
 def _listing(opened: Kernels, kernel: str, path: Path, devices: Sequence[Device]) -> Listing:
     """Return the kernel that was named, also one that only the file's main makes."""
-    listings = opened.load(_told(devices)) if "#" not in kernel else ()
+    listings = opened.load(_told(devices, opened.toolchain)) if "#" not in kernel else ()
     for item in listings:
         if item.name == kernel:
             return item
@@ -204,16 +217,16 @@ def _listing(opened: Kernels, kernel: str, path: Path, devices: Sequence[Device]
 
 def _only_kernel(path: Path, devices: tuple[Device, ...], options: Options, opener: Opener) -> str:
     """Return the name of a file's only kernel, where the question is about one."""
-    estimate = from_source(devices[0], options)
-    opened: Kernels = Estimated(path) if estimate else opener.compiled(path)
-    return pick(opened.load(_told(devices)), None, path).name
+    way = way_to(devices[0], opener.toolchain_of(path), options)
+    opened = _opened(path, way, opener, {})
+    return pick(opened.load(_told(devices, opened.toolchain)), None, path).name
 
 
 def _needs_values(report: Report, params: Mapping[str, Any]) -> str | None:
     """Return the one kernel of a file that has no plan for want of values that were given."""
     failures = [one for seen in report.files for one in seen.failures]
     names = {one.kernel for one in failures if one.kernel is not None}
-    wanting = all("needs a value" in one.reason for one in failures)
+    wanting = all(one.cause is Cause.NEEDS_VALUE for one in failures)
     if report.results or not params or len(names) != 1 or len(failures) != len(names):
         return None
     if not wanting:
@@ -222,7 +235,8 @@ def _needs_values(report: Report, params: Mapping[str, Any]) -> str | None:
 
 
 def _report(
-    readers: Mapping[bool, Reader | TilefitError],
+    readers: Mapping[str, Reader | TilefitError],
+    toolchain: Toolchain,
     source: str,
     devices: Sequence[Device],
     cases: Sequence[Mapping[str, Any]],
@@ -242,7 +256,7 @@ def _report(
     planned = False
     for number, (case, device) in enumerate(product(cases, devices), 1):
         # any reader is enough to say that a device cannot be read for
-        chosen = readers.get(from_source(device, options), ready[0])
+        chosen = readers.get(way_to(device, toolchain, options).name, ready[0])
         reader = chosen if isinstance(chosen, Reader) else ready[0]
         if len(cases) * len(devices) > 1:
             reader.prefix = f"[{number}/{len(cases) * len(devices)}] {device.name}: "
@@ -268,13 +282,17 @@ def kernels_in(
     python: str = sys.executable,
     progress: Progress | None = None,
     estimate: bool = False,
+    frontend: str | None = None,
 ) -> tuple[Listing, ...]:
     """List the kernels of a file with their parameters; see `plan_with` for the errors."""
     path, _ = split_source(source)
-    if estimate:
-        return Estimated(path).load()
-    with opener_for(Options(progress=progress), limits=limits, python=python) as opener:
-        return opener.compiled(path).load(_told((find_device(_STAND_IN),)))
+    options = Options(progress=progress, estimate=estimate, frontend=frontend)
+    with opener_for(options, limits=limits, python=python) as opener:
+        device = find_device(_STAND_IN)
+        toolchain = opener.toolchain_of(path)
+        check_source(path, toolchain.suffixes)
+        way = way_to(device, toolchain, options)
+        return _opened(path, way, opener, {}).load(_told((device,), way))
 
 
 def _devices(device: str | Device | Sequence[str | Device]) -> tuple[Device, ...]:
@@ -282,8 +300,13 @@ def _devices(device: str | Device | Sequence[str | Device]) -> tuple[Device, ...
     found: list[Device] = []
     for item in given:
         found.extend(expand([item]) if isinstance(item, str) else [item])
-    unique = tuple({one.name: one for one in found}.values())
-    if unique and all(target_of(one, estimate=True) is None for one in unique):
-        # refused before a child process starts and the user's file runs
-        raise InputError(f"{unique[0].name}: {why_unread(unique[0])}")
-    return unique
+    return tuple({one.name: one for one in found}.values())
+
+
+def _refuse_unreadable(devices: Sequence[Device], toolchain: Toolchain, options: Options) -> None:
+    """Refuse devices of which none can be read for, before the user's file runs."""
+    by = toolchain.estimated_by
+    ways = [toolchain, *([registry.frontend(by).toolchain] if by else [])]
+    way_to(devices[0], toolchain, options)  # refuses an estimate that nobody can make
+    if all(target_of(one, way) is None for one in devices for way in ways):
+        raise InputError(f"{devices[0].name}: {why_unread(devices[0], toolchain)}")

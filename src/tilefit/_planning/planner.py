@@ -55,10 +55,10 @@ class Planner:
 
     def on(self, device: Device) -> list[Result]:
         """Return one result per device function."""
-        target = target_of(device, estimate=self.reader.estimate)
+        target = target_of(device, self.toolchain)
         if target is None:
-            status = Status.UNKNOWN
-            return [self._without_kernel(status, why_unread(device), device, None, ())]
+            why = why_unread(device, self.toolchain)
+            return [self._without_kernel(Status.UNKNOWN, why, device, None, ())]
         refuse_text_for_numbers(self.listing, self.params)
         policy = self.options.policy
         refuse_headroom(policy.headroom_bytes, device)
@@ -73,7 +73,8 @@ class Planner:
             try:
                 return tuple(as_scheduled(k, device) for k in self.reader(params, target, configs))
             except RefusedError as refusal:
-                raise RefusedError(in_plain_words(str(refusal), device)) from refusal
+                words = in_plain_words(str(refusal), device)
+                raise RefusedError(words, cause=refusal.cause) from refusal
 
         rungs = tuple(
             replace(rung, residency=worst_residency(rung.outcome.kernels, device))
@@ -82,13 +83,14 @@ class Planner:
         try:
             kernels = read(self.params)
         except KernelError as error:
-            raise KernelError(f"{blamed(self.listing, self.params)}{error}") from error
+            words = f"{blamed(self.listing, self.params)}{error}"
+            raise KernelError(words, cause=error.cause) from error
         except RefusedError as refusal:
             reason = str(refusal)
             # Ascend's compiler refuses for want of memory: a smaller tile is what helps
             wanted = for_want_of_memory(str(refusal.__cause__), device)
             tried = self._tried(read, judged, device, misses=wanted) if wanted else ()
-            if not wanted and target not in reason:  # else it is for want of memory, or the chip
+            if not wanted and refusal.cause is None:  # else it is for want of memory, or the chip
                 reason = f"{blamed(self.listing, self.params)}{reason}"
             reason += self._reuse(read, tried, device)
             result = self._without_kernel(Status.CANNOT_LOWER, reason, device, target, rungs)
@@ -153,7 +155,7 @@ class Planner:
 
     def unread(self, status: Status, reason: str, device: Device) -> Result:
         """Return the result of a kernel that was not read for a device, and why."""
-        target = target_of(device, estimate=self.reader.estimate)
+        target = target_of(device, self.toolchain)
         return self._without_kernel(status, reason, device, target, ())
 
     def _own_params(self) -> dict[str, Any]:

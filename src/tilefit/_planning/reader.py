@@ -9,7 +9,9 @@ from typing import Any
 from tilefit._assembler.assemble import assembled
 from tilefit._devices.names import Device
 from tilefit._errors import InputError, RefusedError
+from tilefit._frontends import registry
 from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.request import Request
 from tilefit._kernel.toolchain import Toolchain
 from tilefit._verdict.judge import Policy
 
@@ -29,6 +31,7 @@ class Options:
         stages: Look for the largest stage count; left out where many kernels are planned.
         estimate: Read the source alone; nothing is executed or compiled.
         cache: Keep what was read in the user's cache folder, and use what is there.
+        frontend: Name of the one that reads the files; None to recognise it by the file.
         progress: Called with a line before each slow step.
     """
 
@@ -40,6 +43,7 @@ class Options:
     stages: bool = True
     estimate: bool = False
     cache: bool = True
+    frontend: str | None = None
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
@@ -56,71 +60,74 @@ class Options:
         return Policy(headroom_bytes=self.headroom_bytes, blocks=self.blocks)
 
 
-def toolchain_named(name: str | Toolchain) -> Toolchain:
-    """Return what the toolchain of that name can do."""
-    if isinstance(name, Toolchain):
-        return name
-    from tilefit._frontends.source.frontend import SOURCE
-    from tilefit._frontends.tilelang.frontend import TILELANG
-
-    return {one.name: one for one in (SOURCE, TILELANG)}[name]
-
-
 def quiet(_: str) -> None:
     """Take a progress line and show nothing."""
 
 
-def target_of(device: Device, *, estimate: bool = False) -> str | None:
-    """Return the target to read kernels for, None where `plan` cannot read them for a device.
-
-    Args:
-        device: The device.
-        estimate: Whether the source alone is read: then the architecture is target enough.
-    """
-    if device.vendor not in ("nvidia", "amd", "ascend"):
+def target_of(device: Device, toolchain: Toolchain) -> str | None:
+    """Return the target to read kernels for; None where a toolchain cannot for a device."""
+    if device.vendor not in toolchain.vendors:
         return None
-    return device.target("tilelang") or (device.arch if estimate else None)
+    return device.target(toolchain.targets) or (None if toolchain.needs_target else device.arch)
 
 
-def from_source(device: Device, options: Options) -> bool:
-    """Say whether the source alone is read: it is asked for, or no toolchain lowers for it."""
-    return options.estimate or target_of(device) is None
+def way_to(device: Device, toolchain: Toolchain, options: Options) -> Toolchain:
+    """Return what reads a file's kernels for a device.
+
+    That is the toolchain that they are written for, unless an estimate is asked for or it does
+    not compile for the device: then what reads their source alone, if there is that.
+
+    Raises:
+        InputError: An estimate is asked for, and nothing reads their source alone.
+    """
+    if not options.estimate and target_of(device, toolchain) is not None:
+        return toolchain
+    if not toolchain.compiles:
+        return toolchain
+    if toolchain.estimated_by is not None:
+        return registry.frontend(toolchain.estimated_by).toolchain
+    if options.estimate:
+        raise InputError(f"--estimate: nothing reads the source of {toolchain.title} kernels alone")
+    return toolchain
 
 
-def why_unread(device: Device) -> str:
+def why_unread(device: Device, toolchain: Toolchain) -> str:
     """Say in one line why `plan` cannot read kernels for a device."""
-    if target_of(device, estimate=True) is not None:
+    if device.vendor in toolchain.vendors:
+        alone = ": name the file, FILE::KERNEL, and its source is read"
         return (
-            f"TileLang cannot lower for {device.name}: name the file, FILE::KERNEL, and its "
-            "source is read"
+            f"{toolchain.title} cannot lower for {device.name}"
+            f"{alone if toolchain.estimated_by else ''}"
         )
+    *most, last = (_TITLES.get(vendor, vendor) for vendor in toolchain.vendors)
+    whose = f"{', '.join(most)} and {last}" if most else last
     return (
-        f"plan reads kernels for NVIDIA, AMD and Ascend, not for {device.vendor} yet: "
+        f"plan reads kernels for {whose}, not for {device.vendor} yet: "
         "try `tilefit budget` or `tilefit footprint`"
     )
 
 
+_TITLES = {"nvidia": "NVIDIA", "amd": "AMD", "ascend": "Ascend"}
+
+
 class Reader:
-    """Reads one kernel; each (target, parameters, pass configs) is lowered once."""
+    """Reads one kernel; each request is read once."""
 
     def __init__(
         self,
-        read: Callable[..., tuple[Kernel, ...]],
+        read: Callable[[Request], tuple[Kernel, ...]],
         listing: Listing,
         toolchain: Toolchain,
         version: str,
         options: Options,
-        *,
-        estimate: bool = False,
     ) -> None:
         self.read, self.listing = read, listing
         self.toolchain, self.version = toolchain, version
         self.kernel = listing.name
-        self.estimate = estimate
-        self.assemble = options.assemble
+        self.assemble = options.assemble and toolchain.compiles
         self.progress = options.progress or quiet
         self.prefix = ""
-        self.done: dict[tuple[str, str, str], tuple[Kernel, ...] | RefusedError] = {}
+        self.done: dict[str, tuple[Kernel, ...] | RefusedError] = {}
 
     def say(self, line: str) -> None:
         """Report a slow step."""
@@ -132,26 +139,28 @@ class Reader:
         target: str,
         pass_configs: Mapping[str, Any] | None = None,
     ) -> tuple[Kernel, ...]:
-        configs = dict(pass_configs or {})
-        key = (target, repr(sorted(params.items())), repr(sorted(configs.items())))
-        if key not in self.done:
-            self.say(f"{'reading' if self.estimate else 'lowering'} {self.kernel} for {target}")
+        request = Request(
+            kernel=self.kernel,
+            target=target,
+            params=params,
+            options=pass_configs or {},
+            want_build=self.assemble,
+        )
+        if request.key not in self.done:
+            word = "lowering" if self.toolchain.compiles else "reading"
+            self.say(f"{word} {self.kernel} for {target}")
             try:
-                self.done[key] = self._lowered(params, target, configs)
+                self.done[request.key] = self._lowered(request)
             except RefusedError as refusal:
-                self.done[key] = refusal
-        found = self.done[key]
+                self.done[request.key] = refusal
+        found = self.done[request.key]
         if isinstance(found, RefusedError):
             raise found
         return found
 
-    def _lowered(
-        self, params: Mapping[str, Any], target: str, configs: Mapping[str, Any]
-    ) -> tuple[Kernel, ...]:
-        kernels = self.read(
-            self.kernel, params, target, pass_configs=configs, want_build=self.assemble
-        )
-        if not self.assemble or self.estimate:
+    def _lowered(self, request: Request) -> tuple[Kernel, ...]:
+        kernels = self.read(request)
+        if not self.assemble:
             return kernels
-        self.say(f"assembling {self.kernel} for {target}")
+        self.say(f"assembling {self.kernel} for {request.target}")
         return assembled(kernels)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from tilefit._errors import Cause
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import Evidence, Memory, weakest
 from tilefit._placement.account import Row
@@ -304,11 +305,13 @@ class Failure:
         kernel: Its name; None for the file.
         device: The device it was asked for; None where that made no difference.
         reason: Why, in one line.
+        cause: Why, where others act on it.
     """
 
     kernel: str | None
     device: str | None
     reason: str
+    cause: Cause | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

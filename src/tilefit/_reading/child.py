@@ -21,17 +21,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilefit._errors import (
-    InputError,
-    InterpreterError,
-    KernelError,
-    RefusedError,
-    TilefitError,
-    ToolchainError,
-    WorkerError,
-)
+from tilefit._errors import InterpreterError, WorkerError
 from tilefit._frontends.protocol import OTHER_PYTHON
 from tilefit._home import PACKAGE
+from tilefit._reading.said import Said, error_of
 
 if TYPE_CHECKING:
     import psutil
@@ -71,11 +64,20 @@ class Child:
 
     def __init__(
         self,
+        frontend: str,
         *,
-        frontend: str = "tilelang",
         python: str = sys.executable,
         limits: Limits | None = None,
     ) -> None:
+        """Start one.
+
+        Args:
+            frontend: Where its frontend is: ``module:attribute``.
+            python: Interpreter that has the toolchain.
+            limits: What user code may use.
+        """
+        self.frontend = frontend
+        self.holder: object = None  # whose file it executed last
         self.limits = limits or Limits()
         self.alive = True
         self.label = "the worker"
@@ -164,20 +166,12 @@ class Child:
             self.absent = tuple(answer.get("absence", ()))
             if "error" not in answer:
                 return answer
-            raise self._error(answer["error"], answer["message"])
+            if answer["error"] == Said.DIED:
+                words = f"{self.label} {answer['message']} before its kernel could be read"
+                raise WorkerError(words)
+            raise error_of(answer["error"], answer["message"], answer.get("cause"))
         self.alive = False
         raise WorkerError(f"{self.label}: the worker ended early{self._last_words()}")
-
-    def _error(self, kind: str, message: str) -> TilefitError:
-        if kind == "died":
-            return WorkerError(f"{self.label} {message} before its kernel could be read")
-        kinds: dict[str, type[TilefitError]] = {
-            "toolchain": ToolchainError,
-            "cannot-lower": RefusedError,
-            "input": InputError,
-            "kernel": KernelError,
-        }
-        return kinds[kind](message)
 
     def _answers(self) -> Iterator[dict[str, Any]]:
         """Yield answers as they come; raise if the child passes a limit."""

@@ -21,7 +21,7 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 
@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-_SCHEMA = 3
+_SCHEMA = 4
 _STEERING = ("TL_", "TILELANG_", "TRITON_", "TVM_", "CUDA_", "ASCEND_", "ROCM_", "PYTHON")
 MOST_BYTES = 256 * 2**20
 _WAIT_SECONDS = 10.0
+_PAUSE_SECONDS = 0.005
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _RACY_NS = 2 * 10**9  # the coarsest clock of a file system in use (FAT: 2 s)
 CTIME = 2  # of a stamp
 
@@ -134,7 +136,7 @@ class Store:
                 connection = sqlite3.connect(
                     self._file, timeout=_WAIT_SECONDS, check_same_thread=False
                 )
-                connection.execute("PRAGMA journal_mode=WAL")
+                self._into_wal(connection)
                 connection.execute("PRAGMA synchronous=NORMAL")
                 with connection:
                     connection.execute(
@@ -151,6 +153,22 @@ class Store:
                     connection.close()
                 self._remove()  # not a database any more: start over
         return None
+
+    @staticmethod
+    def _into_wal(connection: sqlite3.Connection) -> None:
+        """Switch to WAL, which several may do at once on a fresh file.
+
+        SQLite says "database is locked" at once then: its own timeout does not hold for this.
+        """
+        end = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in _LOCKED or time.monotonic() > end:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
 
     @contextmanager
     def _healed(self) -> Iterator[None]:
@@ -224,23 +242,24 @@ def _holds(path: str, known: Sequence[Any]) -> bool:
 
 
 def question_of(
-    *,
-    file: Path,
-    what: str,
-    params: Mapping[str, Any],
-    target: str,
-    python: str,
-    options: Mapping[str, Any],
+    *, file: Path, what: Sequence[Any], asked: str | None, python: str, memory_bytes: int
 ) -> str:
-    """Return the key of a question; steering environment variables are part of it."""
+    """Return the key of a question; steering environment variables are part of it.
+
+    Args:
+        file: The file.
+        what: How it is executed: frontend, mode, the device that it is told of.
+        asked: Key of the request; None where its kernels are listed.
+        python: The interpreter.
+        memory_bytes: What user code may use.
+    """
     parts = {
         "file": os.path.realpath(file),
-        "what": what,
-        "params": sorted((name, repr(value)) for name, value in params.items()),
-        "target": target,
+        "what": list(what),
+        "asked": asked,
         "python": interpreter(python),
         "folder": current_folder(),
-        "options": sorted((name, repr(value)) for name, value in options.items()),
+        "memory": memory_bytes,
         "environment": steering(),
         "code": own_code(),
     }

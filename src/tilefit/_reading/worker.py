@@ -4,15 +4,15 @@
 answers on another, never on standard output, which belongs to the user's code. Every request has
 an ``id``; its answer carries the same one::
 
-    {"op": "load", "file": PATH, "device"}  -> {"kernels": [...], "toolchain": ..., "version": ...}
+    {"op": "load", "file": PATH, "device"}  -> {"kernels": [...], "version": ...}
     {"op": "run", "file": PATH, "device", "deadline"}
         -> as "load", and {"unbuilt": [...], "ended": ..., "stubbed": [...]}
-    {"op": "read", "kernel", "params", "target", ...} -> {"kernels": [Kernel...]}
+    {"op": "read", "request": Request} -> {"kernels": [Kernel...]}
     {"op": "done"}                          ends the fork that serves the file
 
 Every answer about a file names the ``files`` that it depends on, and those whose ``absence`` it
 depends on: where a module was looked for and was not. A failure is
-``{"error": KIND, "message": LINE}``; a fork that ends without answering is
+``{"error": KIND, "message": LINE, "cause": CAUSE}``; a fork that ends without answering is
 reported by its parent as ``{"id": null, "error": "died", ...}``.
 
 This guards against accidents (a crash, a hang, a flood of output). It is no sandbox.
@@ -20,7 +20,6 @@ This guards against accidents (a crash, a hang, a flood of output). It is no san
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import json
 import os
@@ -30,12 +29,15 @@ import sys
 import sysconfig
 import time
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, cast
 
 from tilefit._errors import InputError, KernelError, RefusedError, TilefitError, ToolchainError
 from tilefit._frontends.loaded import loaded_files
-from tilefit._frontends.protocol import Frontend, Source
-from tilefit._frontends.user_code import describe, one_line
+from tilefit._frontends.protocol import Compiling, Source
+from tilefit._frontends.registry import load
+from tilefit._frontends.user_code import describe
+from tilefit._kernel.request import Request
+from tilefit._reading.said import Said
 from tilefit._reading.sought import INSTALLED, Sought
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -44,7 +46,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ORDERLY = 103
 
 
-def main(request_fd: int, answer_fd: int, frontend: Frontend, memory_bytes: int) -> None:
+def main(request_fd: int, answer_fd: int, where: str, memory_bytes: int) -> None:
     """Serve requests until the pipe closes."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     # daemons that user code leaves behind become our children, so that they can be ended
@@ -60,20 +62,21 @@ def main(request_fd: int, answer_fd: int, frontend: Frontend, memory_bytes: int)
             _answer(answer_fd, request["id"])
             continue
         try:
+            frontend = cast(Compiling, load(where))
             version = version or frontend.version()
             sandboxed = request["op"] == "run" or request.get("device") is not None
             if sandboxed and not prepared:
                 frontend.prepare_run()
                 prepared = True
         except TilefitError as error:
-            _answer(answer_fd, request["id"], error="toolchain", message=str(error))
+            _answer(answer_fd, request["id"], error=Said.TOOLCHAIN, message=str(error))
             continue
         pid = os.fork()
         if pid == 0:
             _serve_file(request, requests, answer_fd, frontend, memory_bytes)
         _, status = os.waitpid(pid, 0)
         if not (os.WIFEXITED(status) and os.WEXITSTATUS(status) == _ORDERLY):
-            _answer(answer_fd, None, error="died", message=_how_it_ended(status))
+            _answer(answer_fd, None, error=Said.DIED, message=_how_it_ended(status))
         _end_orphans()
 
 
@@ -81,7 +84,7 @@ def _serve_file(
     request: dict[str, Any],
     requests: BinaryIO,
     answer_fd: int,
-    frontend: Frontend,
+    frontend: Compiling,
     memory_bytes: int,
 ) -> NoReturn:
     """In the fork: execute the file and answer for it; never returns."""
@@ -109,30 +112,23 @@ def _serve_file(
                     run = frontend.run(path, request["device"], left)
                     more["unbuilt"] = [_plain(one) for one in run.unbuilt]
                     more |= {"ended": run.ended, "stubbed": run.stubbed}
+                    more["compiled_nothing"] = run.compiled_nothing
                     source = run
                 else:
                     source = frontend.load(path, request.get("device"))
                 found = [_plain(k) for k in source.kernels()]
-                name, version = frontend.name, frontend.version()
-                answer(kernels=found, toolchain=name, version=version, **more)
+                answer(kernels=found, version=frontend.version(), **more)
             else:
-                params = {k: ast.literal_eval(v) for k, v in request["params"].items()}
-                kernels = source.read(
-                    request["kernel"],
-                    params,
-                    request["target"],
-                    pass_configs=request.get("pass_configs"),
-                    want_build=request.get("want_build", False),
-                )
+                kernels = source.read(Request.from_dict(request["request"]))
                 answer(kernels=[k.to_dict() for k in kernels])
         except RefusedError as error:
-            answer(error="cannot-lower", message=str(error))
+            answer(error=Said.REFUSED, message=str(error), cause=error.cause)
         except InputError as error:
-            answer(error="input", message=str(error))
+            answer(error=Said.INPUT, message=str(error), cause=error.cause)
         except (KernelError, ToolchainError) as error:
-            answer(error="kernel", message=str(error))
+            answer(error=Said.KERNEL, message=str(error), cause=error.cause)
         except BaseException as error:  # user code may raise anything
-            answer(error="kernel", message=f"reading the kernel failed: {describe(error, path)}")
+            answer(error=Said.KERNEL, message=f"reading the kernel failed: {describe(error, path)}")
         line = requests.readline()
         if not line:
             _leave()
@@ -204,13 +200,5 @@ def _prctl(option: int, value: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
-def _frontend(name: str) -> Frontend:
-    if name == "tilelang":
-        from tilefit._frontends.tilelang.frontend import TileLangFrontend
-
-        return TileLangFrontend()
-    raise InputError(f"unknown frontend {one_line(name)!r}")
-
-
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), _frontend(sys.argv[3]), int(sys.argv[4]))
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))

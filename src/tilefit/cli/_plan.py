@@ -113,6 +113,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="interpreter that has your TileLang; it need not have tilefit",
     )
     parser.add_argument(
+        "--frontend",
+        metavar="NAME",
+        help="what reads the kernels: tilelang, source or one that a package registers (default: "
+        "by what the file imports)",
+    )
+    parser.add_argument(
         "--timeout", type=positive, default=120, metavar="SECONDS", help="per lowering (120)"
     )
     parser.add_argument(
@@ -130,7 +136,7 @@ def run(args: argparse.Namespace) -> int:
     from tilefit._kernel.naming import split_source
     from tilefit._planning import plan as _analyze
     from tilefit._planning.shapes import read_shapes
-    from tilefit._reading.session import Limits
+    from tilefit._reading.child import Limits
 
     limits = Limits(seconds=args.timeout, memory_bytes=args.memory_limit)
     params = settings(args.set)
@@ -145,6 +151,7 @@ def run(args: argparse.Namespace) -> int:
                 python=args.python,
                 progress=progress,
                 estimate=args.estimate,
+                frontend=args.frontend,
             )
         _print_listing(args, listings)
         return 0
@@ -158,6 +165,7 @@ def run(args: argparse.Namespace) -> int:
         ladder=args.ladder,
         estimate=args.estimate,
         cache=not args.no_cache,
+        frontend=args.frontend,
     )
     if args.watch:
         from tilefit._planning.watch import watch
@@ -195,7 +203,7 @@ def _folder(args: argparse.Namespace) -> int:
     if store is not None and usable(args.device, args.output, sys.stdout.isatty()):
         words = (
             *(args.device, args.set, output_format, args.suggest, args.fail_on, args.python),
-            *(args.headroom, args.blocks),
+            *(args.headroom, args.blocks, args.frontend),
         )
         kept = KeptAnswer(store, args.source, words)
         known = kept.get()
@@ -212,7 +220,7 @@ def _folder(args: argparse.Namespace) -> int:
 
 def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
     from tilefit._planning import plan as _analyze
-    from tilefit._reading.session import Limits
+    from tilefit._reading.child import Limits
 
     devices = _devices(args)
     with _Progress() as progress:
@@ -227,6 +235,7 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
                 blocks=args.blocks,
                 estimate=args.estimate,
                 cache=store is not None,
+                frontend=args.frontend,
             ),
             store=store,
             workers=args.jobs or min(os.cpu_count() or 1, 8),

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tilefit._errors import InputError, RefusedError
+from tilefit._errors import Cause, InputError, RefusedError
 from tilefit._frontends.source.allocate import ADAPTER, is_borrowed
 from tilefit._frontends.source.ascend import OWNERS, memory_in_gemm
 from tilefit._frontends.source.operators import number
@@ -173,7 +173,7 @@ def _memory(tile: Tile, vendor: str, launch: TracedLaunch) -> Memory:
         words = str(refused)
         if tile.row.memory is Memory.TENSOR and not tile.scope_given:
             words = f"T.{tile.row.function} takes tensor memory, which {vendor} chips lack"
-        raise RefusedError(f"line {tile.line}: {words}") from refused
+        raise RefusedError(f"line {tile.line}: {words}", cause=Cause.CHIP_LACKS) from refused
     if tile.row.dialect in ADAPTER and tile.scope == "local.fragment":
         places = launch.places.get(tile, ())
         # a GPU keeps it in registers; only T.gemm says what it is on a cube core

@@ -20,6 +20,7 @@ from tilefit._frontends.source.interpreter import RULES, follow_module
 from tilefit._frontends.source.machine import Machine
 from tilefit._kernel.kernel import Kernel, Listing
 from tilefit._kernel.naming import MAX_SOURCE_BYTES
+from tilefit._kernel.request import Request
 from tilefit._kernel.toolchain import Edits, Toolchain
 
 # TileLang lowers for Ascend 950, whose target is "ascend"; a file of the common dialect can run
@@ -108,19 +109,12 @@ class SourceFile:
             )
         return self._listings
 
-    def read(
-        self,
-        kernel: str,
-        params: Mapping[str, Any],
-        target: str,
-        *,
-        pass_configs: Mapping[str, Any] | None = None,  # noqa: ARG002
-        want_build: bool = False,  # noqa: ARG002
-    ) -> tuple[Kernel, ...]:
+    def read(self, request: Request) -> tuple[Kernel, ...]:
         """Say what a kernel declares with these parameters; see `Source.read`.
 
-        Pass configs change nothing that is declared, and there is nothing to assemble.
+        Compiler options change nothing that is declared, and there is nothing to assemble.
         """
+        kernel, params, target = request.kernel, request.params, request.target
         names = [one.name for one in self.kernels()]
         if kernel not in names:
             raise UnknownNameError("kernel", kernel, names)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tilefit._errors import InputError, KernelError, RefusedError, TilefitError
+from tilefit._errors import Cause, InputError, KernelError, RefusedError, TilefitError
 from tilefit._frontends.tilelang.find import const_names, first_config, match_dtype_objects
 from tilefit._frontends.tilelang.unwrap import (
     Method,
@@ -241,7 +241,9 @@ def failure(error: BaseException, path: Path) -> TilefitError:
     A factory that says that it is for another chip refuses, like a compiler does.
     """
     line = describe(error, path)
-    return RefusedError(line) if wants_another_device(str(error)) else KernelError(line)
+    if wants_another_device(str(error)):
+        return RefusedError(line, cause=Cause.OTHER_DEVICE)
+    return KernelError(line)
 
 
 def wants_another_device(message: str) -> bool:

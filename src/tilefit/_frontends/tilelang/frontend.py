@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tilefit._errors import InputError, KernelError, ToolchainError, UnknownNameError
+from tilefit._errors import Cause, InputError, KernelError, ToolchainError, UnknownNameError
 from tilefit._frontends.protocol import OTHER_PYTHON, stood_in_for
 from tilefit._frontends.tilelang.factory import build
 from tilefit._frontends.tilelang.find import kernel_style, kernels_among, listing
@@ -23,6 +23,7 @@ from tilefit._frontends.tilelang.lower import lower_built, tvm_target
 from tilefit._frontends.user_code import load_module, one_line
 from tilefit._kernel.kernel import Kernel, Listing
 from tilefit._kernel.memory import Memory
+from tilefit._kernel.request import Request
 from tilefit._kernel.toolchain import Edits, Toolchain
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ TILELANG = Toolchain(
     targets="tilelang",
     vendors=("nvidia", "amd", "ascend"),
     marks=("tilelang",),
+    estimated_by="source",
     packers={
         **dict.fromkeys((Memory.SHARED, Memory.LDS), "tilelang"),
         **dict.fromkeys(_ASCEND, "tilelang-ascend"),
@@ -159,16 +161,9 @@ class TileLangSource:
         value = self._found[name]
         return listing(name, value, getattr(value, "__module__", ""))
 
-    def read(
-        self,
-        kernel: str,
-        params: Mapping[str, Any],
-        target: str,
-        *,
-        pass_configs: Mapping[str, Any] | None = None,
-        want_build: bool = False,
-    ) -> tuple[Kernel, ...]:
+    def read(self, request: Request) -> tuple[Kernel, ...]:
         """Build a kernel and lower it; see `Source.read`."""
+        kernel, params = request.kernel, request.params
         if kernel not in self._found:
             raise UnknownNameError("kernel", kernel, self._found)
         known = self._listing(kernel).parameters
@@ -177,20 +172,17 @@ class TileLangSource:
         missing = [p.name for p in known if p.required and p.name not in given]
         if missing:
             add = " ".join(f"--set {name}=VALUE" for name in missing)
-            raise InputError(f"{kernel} needs a value for {', '.join(missing)}: add {add}")
-        context = self._sandbox.aimed_at(target) if self._sandbox else nullcontext()
-        with context, tvm_target(target):
+            reason = f"{kernel} needs a value for {', '.join(missing)}: add {add}"
+            raise InputError(reason, cause=Cause.NEEDS_VALUE)
+        context = self._sandbox.aimed_at(request.target) if self._sandbox else nullcontext()
+        with context, tvm_target(request.target):
             built = build(self._found[kernel], given, kernel, self.path)
         if self._sandbox and self._sandbox.missing.names:
             built = replace(built, notes=(*built.notes, stood_in_for(self._sandbox.missing.names)))
         return lower_built(
             built,
-            name=kernel,
+            request,
             known={p.name: p.default for p in known if not p.required},
             names=names,
-            params=params,
-            target=target,
             version=self.version,
-            pass_configs=pass_configs,
-            want_build=want_build,
         )

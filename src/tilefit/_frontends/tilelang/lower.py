@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tilefit._errors import InputError, KernelError, RefusedError, UnknownNameError
+from tilefit._errors import Cause, InputError, KernelError, RefusedError, UnknownNameError
 from tilefit._frontends.tilelang.build import nvcc_flags
 from tilefit._frontends.tilelang.declared import launches
 from tilefit._frontends.tilelang.factory import Built, wrong_target
@@ -18,6 +18,7 @@ from tilefit._frontends.tilelang.target import foreign_instructions
 from tilefit._frontends.user_code import one_line
 from tilefit._kernel.kernel import CannotAssemble, Kernel, MemoryUse
 from tilefit._kernel.memory import STAGING, Memory
+from tilefit._kernel.request import Request
 
 _DYNAMIC_ALIGN_BYTES = 1024
 # a target as TVM prints it, with all its attributes; its architecture says the same
@@ -26,28 +27,20 @@ _TARGET = re.compile(r'\{"kind":"\w+","tag":.*?"(?:arch|mcpu)":"(\w+)"[^{}]*\}')
 
 def lower_built(
     built: Built,
+    request: Request,
     *,
-    name: str,
     known: Mapping[str, Any],
     names: Sequence[str],
-    params: Mapping[str, Any],
-    target: str,
     version: str,
-    pass_configs: Mapping[str, Any] | None = None,
-    want_build: bool = False,
 ) -> tuple[Kernel, ...]:
     """Lower a kernel that was built from parameters.
 
     Args:
         built: The PrimFunc and what its author asks for.
-        name: What the user calls it.
+        request: What is asked of it.
         known: Its parameters' defaults, for the record.
         names: All its parameters; others that are given are sizes open until run time.
-        params: What is given.
-        target: ``sm_90a`` ...
         version: TileLang's version, for the record.
-        pass_configs: Options on top of the author's.
-        want_build: Whether what it takes to assemble it is kept.
 
     Raises:
         InputError: A parameter is neither the factory's nor an open size.
@@ -55,25 +48,25 @@ def lower_built(
         RefusedError: The kernel is for another target, or the compiler refused it.
     """
     open_sizes = _open_sizes(built.prim_func)
-    sizes = {k: v for k, v in params.items() if k not in names}
+    sizes = {k: v for k, v in request.params.items() if k not in names}
     for one, value in sizes.items():
         if one not in open_sizes:
-            raise UnknownNameError(f"parameter of {name}", one, [*names, *open_sizes])
+            raise UnknownNameError(f"parameter of {request.kernel}", one, [*names, *open_sizes])
         if not isinstance(value, int):
             raise InputError(f"--set {one}={value!r}: a size is a whole number")
-    refused = wrong_target(built.target, target)
+    refused = wrong_target(built.target, request.target)
     if refused:
-        raise RefusedError(refused)
+        raise RefusedError(refused, cause=Cause.OTHER_DEVICE)
     kernels = lower(
         built.prim_func,
-        name=name,
-        params={**known, **params},
+        name=request.kernel,
+        params={**known, **request.params},
         sizes=sizes,
-        target=target,
+        target=request.target,
         version=version,
-        pass_configs={**built.pass_configs, **(pass_configs or {})},
+        pass_configs={**built.pass_configs, **request.options},
         compile_flags=built.compile_flags,
-        want_build=want_build,
+        want_build=request.want_build,
     )
     return tuple(replace(k, notes=(*built.notes, *k.notes)) for k in kernels)
 
@@ -136,10 +129,10 @@ def lower(
             if artifact is None:
                 foreign = foreign_instructions(prim_func, None, target)
                 reason = f"{foreign} ({failed})" if foreign else failed
-                raise RefusedError(reason) from error
+                raise RefusedError(reason, cause=Cause.CHIP_LACKS if foreign else None) from error
     foreign = foreign_instructions(prim_func, artifact.device_mod, target)
     if foreign:
-        raise RefusedError(foreign)
+        raise RefusedError(foreign, cause=Cause.CHIP_LACKS)
     read: Any = ascend_kernels_of if target == "ascend" else kernels_of
     kernels = read(
         prim_func,

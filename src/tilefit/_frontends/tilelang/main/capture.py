@@ -18,7 +18,7 @@ from pathlib import Path
 from types import FrameType, FunctionType
 from typing import Any
 
-from tilefit._errors import InputError, RefusedError
+from tilefit._errors import Cause, InputError, RefusedError
 from tilefit._frontends.protocol import Unbuilt
 from tilefit._frontends.tilelang.factory import Built, built_from, failure, first_config_note
 from tilefit._frontends.tilelang.find import const_names, plain
@@ -189,7 +189,8 @@ class Recorder:
             return
         self.raised.append(error)
         reason = failure(error, self.path)
-        new = Unbuilt(kernel=name, refused=isinstance(reason, RefusedError), reason=str(reason))
+        other = Cause.OTHER_DEVICE if isinstance(reason, RefusedError) else None
+        new = Unbuilt(kernel=name, reason=str(reason), cause=other)
         if new not in self.unbuilt:
             self.unbuilt.append(new)
 

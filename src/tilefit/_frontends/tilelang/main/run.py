@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tilefit._errors import KernelError, TilefitError, UnknownNameError
-from tilefit._frontends.protocol import COMPILED_NOTHING, Unbuilt
+from tilefit._errors import Cause, KernelError, TilefitError, UnknownNameError
+from tilefit._frontends.protocol import Unbuilt
 from tilefit._frontends.tilelang.factory import Built, build, failure, wants_another_device
 from tilefit._frontends.tilelang.find import kernels_among, like, listing
 from tilefit._frontends.tilelang.lower import lower_built, tvm_target
@@ -18,6 +18,7 @@ from tilefit._frontends.tilelang.main.main import run_as_main
 from tilefit._frontends.tilelang.main.sandbox import Sandbox
 from tilefit._frontends.tilelang.unwrap import is_prim_func
 from tilefit._kernel.kernel import Kernel, Listing, Parameter
+from tilefit._kernel.request import Request
 
 _SHARE_OF_TIME = 0.75  # the rest is for listing and answering
 
@@ -42,11 +43,12 @@ def run(path: Path, device_facts: Mapping[str, Any], seconds: float, version: st
         sandbox.recorder.add_what_was_only_made()
     unbuilt = list(sandbox.recorder.unbuilt)
     found: dict[str, Any] = {}
+    compiled_nothing = False
     if not sandbox.recorder.captured and not unbuilt:
         # nothing was compiled: what stands in the file and needs no value is planned instead
         for name, value in kernels_among(vars(module), "__main__").items():
             if ended and wants_another_device(ended):
-                unbuilt.append(Unbuilt(kernel=name, refused=True, reason=ended))
+                unbuilt.append(Unbuilt(kernel=name, reason=ended, cause=Cause.OTHER_DEVICE))
                 continue
             open_ones = [p.name for p in listing(name, value, "__main__").parameters if p.required]
             if not open_ones:
@@ -55,9 +57,12 @@ def run(path: Path, device_facts: Mapping[str, Any], seconds: float, version: st
             add = " ".join(f"--set {one}=VALUE" for one in open_ones)
             reason = f"main does not compile it, and it needs a value for {', '.join(open_ones)}"
             reason = f"{reason}: name it, as in {path.name}::{name} {add}"
-            unbuilt.append(Unbuilt(kernel=name, refused=False, reason=reason))
-        ended = ended or f"{path.name} {COMPILED_NOTHING}"
-    return TileLangRun(path, version, sandbox, found, tuple(unbuilt), ended)
+            unbuilt.append(Unbuilt(kernel=name, reason=reason, cause=Cause.NEEDS_VALUE))
+        compiled_nothing = ended is None
+        ended = ended or f"{path.name} ran to its end and compiled nothing"
+    return TileLangRun(
+        path, version, sandbox, found, tuple(unbuilt), ended, compiled_nothing=compiled_nothing
+    )
 
 
 class TileLangRun:
@@ -71,11 +76,14 @@ class TileLangRun:
         found: Mapping[str, Any],
         unbuilt: tuple[Unbuilt, ...],
         ended: str | None,
+        *,
+        compiled_nothing: bool,
     ) -> None:
         self.path = path
         self.version = version
         self.unbuilt = unbuilt
         self.ended = ended
+        self.compiled_nothing = compiled_nothing
         self.stubbed = tuple(sandbox.missing.names)
         self._sandbox = sandbox
         self._found: dict[str, Any] = dict(found)
@@ -102,31 +110,21 @@ class TileLangRun:
         )
         return Listing(name=name, style=value.style, line=value.line, parameters=parameters)
 
-    def read(
-        self,
-        kernel: str,
-        params: Mapping[str, Any],
-        target: str,
-        *,
-        pass_configs: Mapping[str, Any] | None = None,
-        want_build: bool = False,
-    ) -> tuple[Kernel, ...]:
+    def read(self, request: Request) -> tuple[Kernel, ...]:
         """Lower a kernel, built again where a parameter differs; see `Source.read`."""
+        kernel = request.kernel
         if kernel not in self._found:
             raise UnknownNameError("kernel", kernel, self._found)
         known = {p.name: p.default for p in self._listing(kernel).parameters}
-        with self._sandbox.aimed_at(target), tvm_target(target):
-            built = self._built(kernel, {k: v for k, v in params.items() if k in known})
+        with self._sandbox.aimed_at(request.target), tvm_target(request.target):
+            given = {k: v for k, v in request.params.items() if k in known}
+            built = self._built(kernel, given)
         return lower_built(
             built,
-            name=kernel,
+            request,
             known=known,
             names=list(known),
-            params=params,
-            target=target,
             version=self.version,
-            pass_configs=pass_configs,
-            want_build=want_build,
         )
 
     def _built(self, kernel: str, given: dict[str, Any]) -> Built:

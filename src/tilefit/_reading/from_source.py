@@ -1,38 +1,86 @@
-"""A file's kernels from its source, with the values that its own main gave them elsewhere.
+"""A file's kernels from its source alone; nothing of it is executed.
 
-Main runs for a device that a toolchain lowers for; for a device beside it that none does, the same
-kernels are estimated with the same values, so that each counts once for every device.
+`Estimated` reads what the file defines, `AsMain` the same with the values that its own main gave
+elsewhere: main runs for a device that a toolchain compiles for, and for a device beside it that
+none does the same kernels are estimated, so that each counts once for every device.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tilefit._errors import UnknownNameError
+from tilefit._errors import Cause, UnknownNameError
 from tilefit._frontends.protocol import Ran, Unbuilt
+from tilefit._frontends.registry import frontend
 from tilefit._kernel.kernel import Kernel, Listing
-from tilefit._reading.stored import Estimated
+from tilefit._kernel.request import Request
 
 _NOT_SHOWN = (
     "its source alone does not show how main makes it: --estimate reads what the file defines"
 )
 
 
+class Estimated:
+    """A file's kernels as their source declares them; nothing is executed."""
+
+    def __init__(
+        self, path: Path, name: str = "source", device_facts: Mapping[str, Any] | None = None
+    ) -> None:
+        """Parse the file.
+
+        Args:
+            path: The file.
+            name: Of the frontend that reads it, which executes nothing.
+            device_facts: The device that the source may ask for.
+
+        Raises:
+            InputError: It cannot be read or is no Python.
+        """
+        found = frontend(name)
+        self.toolchain, self.version = found.toolchain, found.version()
+        self.files = (str(path),)
+        self._file = found.load(path, device_facts)
+        self._path, self._name = path, name
+
+    def load(self, stand_ins: Sequence[Mapping[str, Any]] = ()) -> tuple[Listing, ...]:  # noqa: ARG002
+        """Return the kernels that the file defines."""
+        return self._file.kernels()
+
+    def run(self, device_facts: Mapping[str, Any]) -> Ran:
+        """Return the kernels that need no value; nothing is run."""
+        self._file = frontend(self._name).load(self._path, device_facts)
+        ready, open_ones = [], []
+        for item in self.load():
+            missing = [p.name for p in item.parameters if p.required]
+            if not missing:
+                ready.append(item)
+                continue
+            add = " ".join(f"--set {name}=VALUE" for name in missing)
+            reason = f"needs a value for {', '.join(missing)}: plan it by its name with {add}"
+            open_ones.append(Unbuilt(kernel=item.name, reason=reason, cause=Cause.NEEDS_VALUE))
+        return Ran(kernels=tuple(ready), unbuilt=tuple(open_ones), ended=None, stubbed=())
+
+    def read(self, request: Request) -> tuple[Kernel, ...]:
+        """Return one kernel as it is declared; see `SourceFile.read`."""
+        return self._file.read(request)
+
+
 class AsMain:
     """The kernels that main compiled, as their source declares them."""
 
-    def __init__(self, path: Path, main: Ran) -> None:
+    def __init__(self, path: Path, main: Ran, name: str = "source") -> None:
         """Prepare to read a file.
 
         Args:
             path: The file.
             main: What running its main showed.
+            name: Of the frontend that reads it, which executes nothing.
         """
         self._path, self._main = path, main
-        self._source = Estimated(path)
+        self._source = Estimated(path, name)
         self.toolchain, self.version = self._source.toolchain, self._source.version
         self._values: dict[str, tuple[str, dict[str, Any]]] = {}
 
@@ -55,7 +103,8 @@ class AsMain:
         for one in asked:
             own = _same(one.name, offered)
             if own is None:
-                failed.append(Unbuilt(kernel=one.name, refused=False, reason=_NOT_SHOWN))
+                unknown = Cause.NOT_SHOWN
+                failed.append(Unbuilt(kernel=one.name, reason=_NOT_SHOWN, cause=unknown))
                 continue
             values = _values(own, one)
             self._values[one.name] = own.name, values
@@ -66,32 +115,20 @@ class AsMain:
             missing = [p.name for p in parameters if p.required]
             if missing:
                 reason = f"needs a value for {', '.join(missing)}, which its main does not give"
-                failed.append(Unbuilt(kernel=one.name, refused=False, reason=reason))
+                failed.append(Unbuilt(kernel=one.name, reason=reason, cause=Cause.NEEDS_VALUE))
                 continue
             ready.append(replace(own, name=one.name, parameters=parameters))
         return Ran(kernels=tuple(ready), unbuilt=tuple(failed), ended=None, stubbed=())
 
-    def read(
-        self,
-        kernel: str,
-        params: Mapping[str, Any],
-        target: str,
-        *,
-        pass_configs: Mapping[str, Any] | None = None,
-        want_build: bool = False,
-    ) -> tuple[Kernel, ...]:
+    def read(self, request: Request) -> tuple[Kernel, ...]:
         """Return one kernel as it is declared with main's values; see `SourceFile.read`."""
-        if kernel not in self._values:
-            raise UnknownNameError("kernel", kernel, self._values)
-        name, values = self._values[kernel]
+        if request.kernel not in self._values:
+            raise UnknownNameError("kernel", request.kernel, self._values)
+        name, values = self._values[request.kernel]
         found = self._source.read(
-            name,
-            {**values, **params},
-            target,
-            pass_configs=pass_configs,
-            want_build=want_build,
+            replace(request, kernel=name, params={**values, **request.params})
         )
-        return tuple(replace(one, name=kernel) for one in found)
+        return tuple(replace(one, name=request.kernel) for one in found)
 
 
 def _named(name: str) -> Listing:
