@@ -2,13 +2,17 @@
 
 CI sets TILEFIT_STRICT=1: there every toolchain is installed, and a skip would hide a failure.
 Tests that ask a real accelerator run only with TILEFIT_LIVE=1, and are no part of that.
+
+The tests that tests/slow.txt names are marked ``slow``: left out by default, and run by CI.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,12 +23,28 @@ ROOT = Path(__file__).parent.parent
 TOOLCHAINS = {"tilelang": "tilelang", "cuda": "nvidia-cuda-nvcc", "triton": "triton"}
 
 
-def pytest_configure() -> None:
+# where the workers of a session keep what they lowered, for each other
+LOWERED = "TILEFIT_TESTS_LOWERED"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        os.environ[LOWERED] = tempfile.mkdtemp(prefix="tilefit-lowered-")
     # a shell that starts the tests in the background makes them, and their children, deaf to Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(LOWERED, ""), ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    slow = set((ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker("slow")
     if os.environ.get("TILEFIT_LIVE") != "1":
         live = [item for item in items if item.get_closest_marker("gpu")]
         config.hook.pytest_deselected(items=live)

@@ -1,0 +1,41 @@
+"""Which tests are slow: made from the durations of a whole run.
+
+    python -m pytest -m "" --durations=0 > durations.txt; python -m tests.slow durations.txt
+
+writes tests/slow.txt. A test is slow that took more than three seconds. Of one that is run for
+many parameters the quickest stays in the fast tier if it takes less than six, so that each kind is
+there.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+SLOW_SECONDS = 3.0
+ONE_OF_A_KIND_SECONDS = 6.0
+LIST = Path(__file__).with_name("slow.txt")
+
+
+def slow_tests(durations: str) -> list[str]:
+    """Return the ids of the tests that are slow by what pytest's ``--durations=0`` printed."""
+    seconds: dict[str, float] = {}
+    for each, test in re.findall(r"^\s*([\d.]+)s call +(tests/\S.*)$", durations, re.M):
+        seconds[test] = float(each)
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for test in seconds:
+        kinds[test.partition("[")[0]].append(test)
+    slow = {test for test, each in seconds.items() if each > SLOW_SECONDS}
+    for kind in kinds.values():
+        quickest = min(kind, key=seconds.__getitem__)
+        if len(kind) > 1 and seconds[quickest] < ONE_OF_A_KIND_SECONDS:
+            slow.discard(quickest)
+    return sorted(slow)
+
+
+if __name__ == "__main__":
+    found = slow_tests(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    LIST.write_text("".join(f"{test}\n" for test in found), encoding="utf-8")
+    print(f"{len(found)} slow tests")
