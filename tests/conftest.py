@@ -13,12 +13,14 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+GOLDEN = ROOT / "tests" / "golden"
+Golden = Callable[[str, str], None]
 # marker -> the distribution that brings the toolchain
 TOOLCHAINS = {"tilelang": "tilelang", "cuda": "nvidia-cuda-nvcc", "triton": "triton"}
 
@@ -32,6 +34,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[LOWERED] = tempfile.mkdtemp(prefix="tilefit-lowered-")
     # a shell that starts the tests in the background makes them, and their children, deaf to Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the screens of tests/golden anew"
+    )
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -89,3 +97,24 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def root() -> Path:
     """The checkout, for the bundled examples."""
     return ROOT
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Golden:
+    """Compare a whole screen with tests/golden/NAME.txt, at 80 columns and without colours.
+
+    For layout: the facts in a screen have tests of their own.
+    """
+    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / f"{name}.txt"
+        if request.config.getoption("--update-golden"):
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{path}: write it with --update-golden, and read it"
+        assert text.splitlines() == path.read_text(encoding="utf-8").splitlines()
+
+    return compare
