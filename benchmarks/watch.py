@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from tilefit._devices.names import expand
-from tilefit._planning.reader import Options
+from tilefit._planning.question import Options
 from tilefit._planning.report import Report
 from tilefit._planning.watch import watch
 from tilefit._reading.session import Limits

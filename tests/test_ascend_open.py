@@ -23,7 +23,8 @@ from tilefit._kernel.request import Request
 from tilefit._placement.ascend_packer import Tile, padded_shape, tile_bytes
 from tilefit._placement.place import place
 from tilefit._planning.planner import Planner
-from tilefit._planning.reader import Options, Reader
+from tilefit._planning.question import Options
+from tilefit._planning.reader import Reader
 from tilefit._planning.report import FileSeen, Report, Result
 from tilefit._planning.residency import rounds
 from tilefit._render.text import files as _text_files

@@ -36,7 +36,8 @@ from tilefit._placement.account import account
 from tilefit._placement.place import owned, place
 from tilefit._planning.outcome import judged
 from tilefit._planning.planner import Planner
-from tilefit._planning.reader import Options, Reader
+from tilefit._planning.question import Options
+from tilefit._planning.reader import Reader
 from tilefit._planning.report import Edit, Report, Result
 from tilefit._planning.residency import residency, rounds, uses_cube
 from tilefit._planning.stages import largest_stages

@@ -20,7 +20,8 @@ from tilefit._kernel.request import Request
 from tilefit._placement.account import account
 from tilefit._placement.place import place
 from tilefit._planning.planner import Planner
-from tilefit._planning.reader import Options, Reader
+from tilefit._planning.question import Options
+from tilefit._planning.reader import Reader
 from tilefit._planning.report import Result
 from tilefit._verdict.judge import Status, judge
 from tilefit._verdict.refusals import SILENCED, cautious, plain_refusal, reuse_would_do

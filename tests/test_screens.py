@@ -77,7 +77,10 @@ def test_memories_of_cores(golden: Golden) -> None:
         ("budget", "budget --bm 128 --bn 128 --bk 64 --stages 2 3 4 -d rtx-4090"),
         ("footprint", "footprint --tile 128 256 --dtype float32 --copies 2 -d h100"),
         ("occupancy", "occupancy -d h100 --threads 256 --regs 128 --smem 99328"),
-        ("explain", "explain 'out of resource: shared memory, Required: 131072, Hardware limit: 101376'"),
+        (
+            "explain",
+            "explain 'out of resource: shared memory, Required: 131072, Hardware limit: 101376'",
+        ),
         ("devices-one", "devices h100"),
     ],
 )

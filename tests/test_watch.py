@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tilefit._devices.names import expand
-from tilefit._planning.reader import Options
+from tilefit._planning.question import Options
 from tilefit._planning.watch import watch
 from tilefit._reading.child import Child, Limits
 

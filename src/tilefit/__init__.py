@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tilefit._kernel.memory import Evidence, Memory, Owner
     from tilefit._occupancy.arrays import OccupancyArrays, occupancy_arrays
     from tilefit._occupancy.occupancy import Occupancy, occupancy
-    from tilefit._planning.reader import Options
+    from tilefit._planning.question import Options
     from tilefit._planning.report import Result
     from tilefit._public import Report, plan
     from tilefit._reading.child import Limits
@@ -70,7 +70,7 @@ __all__ = [
 
 _MODULES = {
     "_public": ("Report", "plan"),
-    "_planning.reader": ("Options",),
+    "_planning.question": ("Options",),
     "_planning.report": ("Result",),
     "_reading.child": ("Limits",),
     "_verdict.check": ("Status",),

@@ -13,7 +13,7 @@ from typing import Any
 from tilefit._devices.names import Device
 from tilefit._planning import report as _report
 from tilefit._planning.plan import plan_with
-from tilefit._planning.reader import Options
+from tilefit._planning.question import Options
 from tilefit._reading.child import Limits
 
 

@@ -13,7 +13,8 @@ from tilefit._errors import (
     UnknownNameError,
 )
 from tilefit._frontends import registry
-from tilefit._planning.one_file import OneFile, Question
+from tilefit._planning.one_file import OneFile
+from tilefit._planning.question import Question
 from tilefit._planning.report import FileSeen, Report, Result
 from tilefit._reading.kept import python_files
 from tilefit._reading.opener import Opener

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +23,12 @@ from tilefit._frontends.protocol import Ran, stood_in_for
 from tilefit._kernel.kernel import Listing
 from tilefit._kernel.toolchain import Toolchain
 from tilefit._planning.planner import Planner
-from tilefit._planning.reader import Options, Reader, target_of, way_to
+from tilefit._planning.question import Options, Question
+from tilefit._planning.reader import Reader, target_of, way_to
 from tilefit._planning.report import Failure, FileSeen, Result
 from tilefit._reading.from_source import AsMain, Estimated
 from tilefit._reading.opener import Kernels, Opener
 from tilefit._verdict.judge import Status
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of every file.
-
-    Attributes:
-        devices: For which devices.
-        params: Parameters; a kernel takes those that it has.
-        options: What is asked beyond the verdict.
-    """
-
-    devices: tuple[Device, ...]
-    params: Mapping[str, Any]
-    options: Options
 
 
 class OneFile:

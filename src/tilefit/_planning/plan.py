@@ -18,13 +18,10 @@ from tilefit._kernel.kernel import Listing
 from tilefit._kernel.naming import check_source, file_and_kernel, pick, split_source
 from tilefit._kernel.toolchain import Toolchain
 from tilefit._planning.files import plan_file, plan_folder
-from tilefit._planning.one_file import Question
 from tilefit._planning.planner import Planner
+from tilefit._planning.question import Options, Progress, Question, quiet
 from tilefit._planning.reader import (
-    Options,
-    Progress,
     Reader,
-    quiet,
     target_of,
     way_to,
     why_unread,

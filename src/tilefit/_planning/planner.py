@@ -18,7 +18,8 @@ from tilefit._placement.account import account
 from tilefit._placement.compare import packing_differs
 from tilefit._placement.place import owned, place
 from tilefit._planning.ladder import ladder, parse_ladder, steps
-from tilefit._planning.reader import Options, Reader, target_of, why_unread
+from tilefit._planning.question import Options
+from tilefit._planning.reader import Reader, target_of, why_unread
 from tilefit._planning.report import Result, Rung, Stages, Tried
 from tilefit._planning.residency import by_core, residency, rounds, worst_residency
 from tilefit._planning.stages import largest_stages, stage_parameter, versions_of

@@ -12,7 +12,7 @@ from tilefit._devices.names import Device
 from tilefit._errors import TilefitError
 from tilefit._kernel.naming import file_and_kernel
 from tilefit._planning.plan import opener_for, plan_opened
-from tilefit._planning.reader import Options
+from tilefit._planning.question import Options
 from tilefit._planning.report import Report
 from tilefit._reading.child import Limits
 from tilefit._reading.store import CTIME, clock, stamp_of
