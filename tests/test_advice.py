@@ -21,7 +21,7 @@ H100 = device("h100")
 
 def lines(one: Kernel, name: str = "h100") -> tuple[str, ...]:
     found = judge(one, place(one), device(name))
-    return advice(one, (*found.memories, *found.limits))
+    return advice(one, (*found.memories, *found.limits), device(name))
 
 
 def test_a_kernel_that_fits_gets_none() -> None:

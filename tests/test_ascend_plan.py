@@ -299,7 +299,7 @@ def test_an_overlap_does_not_fit_though_there_are_bytes_enough() -> None:
     assert (found.status, found.silent_overflow) == (Status.DOES_NOT_FIT, False)
     assert found.memories[0].status is Status.FITS
     assert line in (found.reason or "")
-    assert "before the GEMM" in advice(kernel(totals={}), found.limits)[0]
+    assert "before the GEMM" in advice(kernel(totals={}), found.limits, A950)[0]
 
 
 def test_a_grid_does_not_decide_whether_the_bytes_fit() -> None:

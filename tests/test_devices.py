@@ -222,6 +222,32 @@ def test_nvidia_launch_limits_are_the_same_everywhere(name: str) -> None:
     assert (found.register_granule, found.subpartitions) == (256, 4)
 
 
+@pytest.mark.parametrize("name", [n for n in EVERY_NAME if device(n).vendor == "nvidia"])
+def test_warp_groups_and_clusters_start_at_9_0(name: str) -> None:
+    """wgmma and setmaxnreg take four warps of 32 threads (PTX ISA)."""
+    found = device(name)
+    later = int(found.arch.removeprefix("sm_")) >= 90
+    assert found.warp_group_threads == (4 * 32 if later else None)
+    for number in ("warp_group_threads", "cluster_portable_max", "cluster_max"):
+        assert (number in found.no_limit) is not later
+
+
+@pytest.mark.parametrize("name", [n for n in EVERY_NAME if device(n).vendor == "nvidia"])
+def test_a_static_part_has_a_limit_of_its_own_below_9_0(name: str) -> None:
+    """ptxas stops at 0xc000 for sm_75 to sm_89; for sm_90a and later it takes more."""
+    found = device(name)
+    later = int(found.arch.removeprefix("sm_")) >= 90
+    assert found.pool(SHARED).static_per_block_bytes == (None if later else 0xC000)
+    assert found.pool(SHARED).no_limit == ()
+
+
+@pytest.mark.parametrize("name", ["b200", "b300", "thor"])
+def test_tensor_memory_is_512_columns_of_128_lanes_of_4_bytes(name: str) -> None:
+    pool = device(name).pool(Memory.TENSOR)
+    assert (pool.columns, pool.lanes, pool.column_bytes) == (512, 128, 128 * 4)
+    assert pool.column_step == 32  # the least that tcgen05.alloc gives
+
+
 @pytest.mark.parametrize(
     ("name", "wave", "per_thread", "granule", "waves", "blocks"),
     [

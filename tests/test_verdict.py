@@ -305,6 +305,7 @@ def test_the_verdict_is_its_worst_check_and_gives_its_reason(outcomes: tuple[str
         ("rtx-4090", "sm_89", 48 * 1024 + 16, Status.DOES_NOT_FIT),
         ("h100", "sm_90a", 48 * 1024, Status.FITS),
         ("h100", "sm_90a", 48 * 1024 + 16, Status.UNKNOWN),  # assembles; nobody launched one
+        ("b200", "sm_100a", 48 * 1024 + 16, Status.UNKNOWN),
     ],
 )
 def test_a_static_part_cannot_opt_in_to_more_than_48_kib(

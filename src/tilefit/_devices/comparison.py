@@ -224,9 +224,10 @@ def _hip(entry: Mapping[str, Any]) -> Attached:
     raw = _numbers(entry)
     arch = str(entry["properties"].get("gcnArchName", "")).partition(":")[0]
     values = _renamed(raw, _HIP)
-    if "multi_processor_count" in raw:  # RDNA pairs its CUs, and HIP counts the pairs
-        core = "CU" if arch.startswith("gfx9") else "WGP"
-        values[f"cores.{core}"] = raw["multi_processor_count"]
+    found = _find(arch)
+    if found is not None and "multi_processor_count" in raw:
+        # RDNA pairs its CUs, and HIP counts the pairs: the cores of our table
+        values[f"cores.{found.main_pool.core}"] = raw["multi_processor_count"]
     return _attached(entry, "amd", arch, values)
 
 

@@ -24,12 +24,13 @@ class Fact:
 
     Attributes:
         key: The number's name, for example ``"shared.per_block_bytes"``.
-        value: An integer, several, or None where there is none (see `note` and `confidence`:
-            ``"unknown"`` says that nobody published it).
+        value: An integer, several, or None where there is none (see `absent`).
         unit: ``"bytes"``, ``"registers"``, ``"threads"`` ...; empty for a plain count.
         source: The document or program in a few words.
         confidence: ``"high"``, ``"medium"``, ``"low"`` or ``"unknown"``.
         note: What a reader should know beside the number.
+        absent: Of a value that is None: the device has no such thing. Otherwise it has, and
+            nobody published the number.
     """
 
     key: str
@@ -38,6 +39,7 @@ class Fact:
     source: str
     confidence: str
     note: str = ""
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +57,12 @@ class Pool:
         granule_bytes: A block's share is rounded up to a multiple of this (1: not published).
         align_bytes: Alignment of a buffer in it, where the hardware asks for one.
         default_per_block_bytes: The limit without an opt-in at launch, where they differ.
+        static_per_block_bytes: The limit of what is allocated statically, without the launch.
         carveouts_bytes: Sizes that can be split off for this memory, ascending.
         columns: Tensor memory only: columns of the whole memory.
+        lanes: Tensor memory only: lanes of a column.
+        no_limit: Which of the fields that are None the memory does not have at all; the
+            numbers of the others were not published.
 
     Raises:
         InputError: Two of the numbers contradict each other.
@@ -72,13 +78,20 @@ class Pool:
     granule_bytes: int = 1
     align_bytes: int | None = None
     default_per_block_bytes: int | None = None
+    static_per_block_bytes: int | None = None
     carveouts_bytes: tuple[int, ...] = ()
     columns: int | None = None
+    lanes: int | None = None
+    no_limit: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("per_block_bytes", "per_core_bytes", "physical_bytes", "granule_bytes"):
             _check(getattr(self, name) > 0, f"{self.memory}.{name}", getattr(self, name), "above 0")
-        for name in ("align_bytes", "default_per_block_bytes", "columns"):
+        _check_none(self, f"{self.memory}.")
+        for name in (
+            *("align_bytes", "default_per_block_bytes", "static_per_block_bytes"),
+            *("columns", "lanes"),
+        ):
             value = getattr(self, name)
             _check(value is None or value > 0, f"{self.memory}.{name}", value, "above 0")
         reserved = self.reserved_per_block_bytes
@@ -98,11 +111,12 @@ class Pool:
             f"per_block_bytes + reserved_per_block_bytes {taken} is no multiple of "
             f"granule_bytes {self.granule_bytes}",
         )
-        default = self.default_per_block_bytes
-        self._need(
-            default is None or default <= self.per_block_bytes,
-            f"default_per_block_bytes {default} is above per_block_bytes {self.per_block_bytes}",
-        )
+        for name in ("default_per_block_bytes", "static_per_block_bytes"):
+            part = getattr(self, name)
+            self._need(
+                part is None or part <= self.per_block_bytes,
+                f"{name} {part} is above per_block_bytes {self.per_block_bytes}",
+            )
         carveouts = self.carveouts_bytes
         self._need(
             list(carveouts) == sorted(set(carveouts)) and min(carveouts, default=0) >= 0,
@@ -117,6 +131,21 @@ class Pool:
             self.columns is None or self.physical_bytes % self.columns == 0,
             f"physical_bytes {self.physical_bytes} is no multiple of columns {self.columns}",
         )
+
+    @property
+    def column_bytes(self) -> int:
+        """Bytes of one column of tensor memory, over all its lanes.
+
+        Raises:
+            InputError: The memory has no columns.
+        """
+        _check(self.columns is not None, f"{self.memory}.columns", self.columns, "a number")
+        return self.physical_bytes // (self.columns or 1)
+
+    @property
+    def column_step(self) -> int:
+        """Columns of tensor memory are given out in multiples of this."""
+        return self.granule_bytes // self.column_bytes
 
     def _need(self, holds: bool, complaint: str) -> None:
         if not holds:
@@ -161,7 +190,8 @@ class Condition:
 class Device:
     """A product, or an architecture under its own name.
 
-    Limits that a vendor does not have, or that nobody published, are None.
+    A number is None if the architecture has no such thing (then `no_limit` names it), or if nobody
+    published it.
 
     Attributes:
         name: The name to type, for example ``"h100"`` or ``"sm_90"``.
@@ -176,7 +206,9 @@ class Device:
         max_threads_per_block: Threads of one block.
         max_block: Threads of one block along x, y, z.
         max_grid: Blocks of a grid along x, y, z.
-        warp_size: Threads of a warp (a wave on AMD).
+        warp_size: Threads of a warp (a wave on AMD), as kernels are compiled unless they say.
+        warp_sizes: All sizes that a kernel can be compiled for, where there are several.
+        warp_group_threads: Threads of a warp group, which some instructions take together.
         max_registers_per_thread: 32-bit registers.
         registers_per_core: 32-bit registers of one core, over all threads.
         registers_per_block: The most that one block may hold of them.
@@ -185,11 +217,11 @@ class Device:
         max_warps_per_core: Resident warps.
         max_threads_per_core: Resident threads.
         max_blocks_per_core: Resident blocks.
-        barriers_per_core: Block barriers of one core; None where they are no limit.
-        cluster_portable_max: Blocks of a cluster on every chip of the architecture; None
-            where there are no clusters at all.
-        cluster_max: Blocks of a cluster with the non-portable opt-in; None where there are no
-            clusters, or where `cluster_portable_max` is set but this was not published.
+        barriers_per_core: Block barriers of one core.
+        cluster_portable_max: Blocks of a cluster on every chip of the architecture.
+        cluster_max: Blocks of a cluster with the non-portable opt-in.
+        no_limit: The numbers that the architecture does not have: clusters below 9.0, for
+            example. The others that are None were not published.
         targets: The target that each toolchain uses for it.
         no_target: For the other toolchains, why there is none.
         facts: Every number above with its source.
@@ -211,6 +243,8 @@ class Device:
     max_block: tuple[int, int, int] | None = None
     max_grid: tuple[int, int, int] | None = None
     warp_size: int | None = None
+    warp_sizes: tuple[int, ...] | None = None
+    warp_group_threads: int | None = None
     max_registers_per_thread: int | None = None
     registers_per_core: int | None = None
     registers_per_block: int | None = None
@@ -222,6 +256,7 @@ class Device:
     barriers_per_core: int | None = None
     cluster_portable_max: int | None = None
     cluster_max: int | None = None
+    no_limit: tuple[str, ...] = ()
     targets: tuple[tuple[str, str], ...] = ()
     no_target: tuple[tuple[str, str], ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -231,6 +266,7 @@ class Device:
             raise InputError(f"vendor {self.vendor!r} is none of {', '.join(VENDORS)}")
         if not self.pools:
             raise InputError(f"{self.name} has no memory")
+        _check_none(self, "")
         for kind, count in self.cores:
             _check(count > 0, f"cores.{kind}", count, "above 0")
         for fact in self.facts:
@@ -252,6 +288,15 @@ class Device:
             ("cluster_portable_max", "cluster_max"),
         ):
             _order((small, getattr(self, small)), (large, getattr(self, large)))
+        if self.warp_size and self.warp_sizes and self.warp_size not in self.warp_sizes:
+            raise InputError(
+                f"warp_size {self.warp_size} is none of warp_sizes {list(self.warp_sizes)}"
+            )
+        if self.warp_size and self.warp_group_threads and self.warp_group_threads % self.warp_size:
+            raise InputError(
+                f"warp_group_threads {self.warp_group_threads} is no multiple of warp_size "
+                f"{self.warp_size}"
+            )
         if None not in (self.max_warps_per_core, self.warp_size, self.max_threads_per_core):
             threads = (self.max_warps_per_core or 0) * (self.warp_size or 0)
             if threads != self.max_threads_per_core:
@@ -298,6 +343,14 @@ class Device:
         """Return in words why `target` is None."""
         unknown = f"{toolchain} has no target for {self.name}"
         return dict(self.no_target).get(toolchain, unknown)
+
+
+def _check_none(value: Pool | Device, where: str) -> None:
+    """Refuse a number that is said not to exist and is there."""
+    for name in value.no_limit:
+        found = getattr(value, name)
+        if found is not None:
+            raise InputError(f"{where}{name} {found} is there, and no_limit says that it is not")
 
 
 def _check(holds: bool, name: str, value: object, wanted: str) -> None:

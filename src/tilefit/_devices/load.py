@@ -1,8 +1,9 @@
 """From the TOML files of devices to `Device` values, and the index of their names.
 
 A file holds one architecture and its products. A number is ``[value, confidence, source ...]``
-(or a bare value in a user's own file); ``"none"`` and ``"unknown"`` stand for None. Run as a
-module, this prints the index that ``data/device_index.toml`` must equal (a test holds it).
+(or a bare value in a user's own file). ``"none"`` says that the device has no such thing, and
+``"unknown"`` that nobody published it, as does a number that is not there. Run as a module, this
+prints the index that ``data/device_index.toml`` must equal (a test holds it).
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ _LAUNCH_UNITS = {
     "max_block": "threads",
     "max_grid": "blocks",
     "warp_size": "threads",
+    "warp_sizes": "threads",
+    "warp_group_threads": "threads",
     "max_registers_per_thread": "registers",
     "registers_per_core": "registers",
     "registers_per_block": "registers",
@@ -49,7 +52,11 @@ _LAUNCH_UNITS = {
     "cluster_portable_max": "blocks",
     "cluster_max": "blocks",
 }
+LAUNCH_LIMITS = tuple(_LAUNCH_UNITS)
+"""The numbers of a device that are not those of one memory, as they are written in a file."""
+
 _TRIPLES = ("max_block", "max_grid")
+_SEVERAL = (*_TRIPLES, "warp_sizes")
 _SIZES = (
     "per_block_bytes",
     "per_core_bytes",
@@ -58,8 +65,11 @@ _SIZES = (
     "granule_bytes",
     "align_bytes",
     "default_per_block_bytes",
+    "static_per_block_bytes",
     "columns",
+    "lanes",
 )
+_MAY_BE_NONE = ("align_bytes", "default_per_block_bytes", "static_per_block_bytes")
 _LISTS = ("carveouts_bytes", "columns_allocatable")
 _TOP = (
     *("name", "title", "vendor", "aliases", "cores", "targets", "no_target", "memories"),
@@ -202,8 +212,11 @@ class _Reader:
                     granule_bytes=size.get("granule_bytes") or 1,
                     align_bytes=size.get("align_bytes"),
                     default_per_block_bytes=size.get("default_per_block_bytes"),
-                    carveouts_bytes=lists.get("carveouts_bytes", ()),
+                    static_per_block_bytes=size.get("static_per_block_bytes"),
+                    carveouts_bytes=lists.get("carveouts_bytes") or (),
                     columns=size.get("columns"),
+                    lanes=size.get("lanes"),
+                    no_limit=tuple(key for key in _MAY_BE_NONE if self._absent(f"{name}.{key}")),
                 )
             )
         return tuple(pools)
@@ -213,13 +226,17 @@ class _Reader:
         limits: dict[str, Any] = {}
         for key, raw in table.items():
             where, unit = f"launch.{key}", _LAUNCH_UNITS[key]
-            if key in _TRIPLES:
-                limits[key] = self._ints(raw, where, key, unit)
-                if len(limits[key]) != 3:
-                    raise InputError(f"{where}: {list(limits[key])} is not three numbers (x, y, z)")
-            else:
+            if key not in _SEVERAL:
                 limits[key] = self._int(raw, where, key, unit)
+                continue
+            limits[key] = several = self._ints(raw, where, key, unit)
+            if key in _TRIPLES and several is not None and len(several) != 3:
+                raise InputError(f"{where}: {list(several)} is not three numbers (x, y, z)")
+        limits["no_limit"] = tuple(key for key in table if self._absent(key))
         return limits
+
+    def _absent(self, key: str) -> bool:
+        return any(fact.key == key and fact.absent for fact in self._facts)
 
     def _conditions(self, table: dict[str, Any]) -> Iterable[Condition]:
         raw = table.get("conditions", [])
@@ -251,9 +268,9 @@ class _Reader:
             raise InputError(f"{where}: {list(value)} is not one whole number")
         return value
 
-    def _ints(self, raw: object, where: str, key: str, unit: str) -> tuple[int, ...]:
+    def _ints(self, raw: object, where: str, key: str, unit: str) -> tuple[int, ...] | None:
         value = self._number(raw, where, key, unit)
-        if not isinstance(value, tuple):
+        if isinstance(value, int):
             raise InputError(f"{where}: {value!r} is not a list of whole numbers")
         return value
 
@@ -274,7 +291,8 @@ class _Reader:
             number = value
         else:
             raise InputError(f"{where}: {value!r} is not a whole number from 0")
-        self._facts.append(Fact(key, number, unit, source, confidence, self._notes.get(key, "")))
+        note = self._notes.get(key, "")
+        self._facts.append(Fact(key, number, unit, source, confidence, note, value == "none"))
         return number
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations, product
 
+from tilefit._devices.alike import warp
 from tilefit._explain.params import Tile
 from tilefit._explain.rules import RULES, Rule
 from tilefit._explain.values import Change, Sum
 
 _GUESSED_BITS = (16, 32, 8)
-_LEAST = {"threads": 32, "num_warps": 1}
 _MOST_STAGES = 32
 _MOST_CHANGES = 4
 
@@ -107,7 +107,7 @@ def _smaller(rule: Rule, knob: str, value: int) -> list[int]:
         return list(range(min(value - 1, _MOST_STAGES), 0, -1))
     if knob == "registers":
         return list(range((value - 1) // 8 * 8, 0, -8))
-    least = _LEAST.get(knob, rule.least)
+    least = {"threads": warp()[0], "num_warps": 1}.get(knob, rule.least)
     found = []
     while value % 2 == 0 and value // 2 >= least:
         value //= 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tilefit._devices.alike import tensor_memory
 from tilefit._devices.names import Device, device
 from tilefit._explain.find import Found
 from tilefit._explain.forms import space
@@ -20,7 +21,7 @@ from tilefit._explain.whose import (
     whose_bytes,
     whose_count,
 )
-from tilefit._kernel.memory import TMEM_COLUMN_BYTES, Memory
+from tilefit._kernel.memory import Memory
 from tilefit._kernel.scopes import scope_rows
 
 _TRITON_MEMORIES = {
@@ -223,9 +224,10 @@ def _with_units(reading: Reading) -> Reading:
     if reading.unit == "bits" and reading.required is not None:
         note = f"the message counts bits: {reading.required:,} / 8 = {reading.required_bytes:,} B"
     elif reading.unit == "columns" and reading.required is not None:
-        n_bytes = reading.required * TMEM_COLUMN_BYTES
+        pool = tensor_memory()
+        lanes, column = pool.lanes or 1, pool.column_bytes
         note = (
-            f"a column is 128 lanes x 4 B = {TMEM_COLUMN_BYTES} B: {reading.required:,} columns "
-            f"are {n_bytes:,} B"
+            f"a column is {lanes} lanes x {column // lanes} B = {column} B: {reading.required:,} "
+            f"columns are {reading.required * column:,} B"
         )
     return replace(reading, notes=(*reading.notes, note)) if note else reading

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from tilefit._devices.alike import static_shared_bytes, warp
 from tilefit._devices.names import Device, device
 from tilefit._explain.forms import Form, advice
 from tilefit._explain.params import Tile
@@ -19,8 +20,6 @@ _ASCEND_ADVICE = {
     Memory.L0C: "l0c",
 }
 _USUAL = {"nvidia": "h100", "amd": "mi300x", "ascend": "ascend-910b1"}
-_STATIC_LIMIT_BYTES = 48 * 1024  # what ptxas holds static shared memory to below sm_90
-_SMALL_LDS_BYTES = 64 * 1024
 
 
 def advice_for(form: Form, reading: Reading, *, attention: bool, ended: bool) -> tuple[str, ...]:
@@ -41,14 +40,19 @@ def advice_for(form: Form, reading: Reading, *, attention: bool, ended: bool) ->
         keys = ["registers"]
     unfit = "blocks" if attention and "attention" in keys else "attention"
     keys = [key for key in keys if key != unfit and not (ended and key == "autotune")]
-    if reading.memory is Memory.LDS and reading.limit_bytes == _SMALL_LDS_BYTES:
+    if reading.memory is Memory.LDS and reading.limit_bytes == _small_lds():
         keys = ["lds", *(key for key in keys if key != "lds")]
     if reading.memory in _ASCEND_ADVICE:
         other = _ASCEND_ADVICE[reading.memory]
         keys = [other if key == "ub-tile" else key for key in keys if key != "ub-multibuffer"]
-    if "static" in keys and reading.limit_bytes not in (None, _STATIC_LIMIT_BYTES):
+    if "static" in keys and reading.limit_bytes not in (None, static_shared_bytes()):
         keys = ["blocks"]
     return tuple(advice(key) for key in dict.fromkeys(keys))
+
+
+def _small_lds() -> int:
+    """Return what a work-group has of LDS on all chips but the newest, in bytes."""
+    return device("gfx942").pool(Memory.LDS).per_block_bytes
 
 
 def causes_for(form: Form, reading: Reading) -> tuple[Cause, ...]:
@@ -68,7 +72,7 @@ def command_for(form: Form, reading: Reading, tile: Tile, sums: Sequence[Sum]) -
     if sums and sums[0].rule == "stages":
         return _budget(tile, name)
     if sums and sums[0].rule == "registers":
-        threads = tile.numbers.get("threads", tile.numbers.get("num_warps", 0) * 32)
+        threads = tile.numbers.get("threads", tile.numbers.get("num_warps", 0) * warp()[0])
         return _command("occupancy", "-d", name, "--threads", threads, "--regs", tile["registers"])
     if sums and sums[0].rule == "live-tiles" and tile.has("block") and tile.types:
         dtype = next(iter(tile.types.values())).name

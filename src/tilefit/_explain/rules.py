@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tilefit._devices.alike import tensor_memory, warp
 from tilefit._explain.params import Tile
-from tilefit._kernel.memory import TMEM_COLUMN_BYTES
 from tilefit._kernel.units import round_up
 
 Reckoned = tuple[int, str]
@@ -19,8 +19,6 @@ Reckoned = tuple[int, str]
 _TRITON = frozenset({"triton", "inductor", "xla", "clang"})
 _STAGED = _TRITON | {"tilelang", "cutlass", "cute-dsl", "ptxas", "cuda", "tensorrt-llm", "iree"}
 _ACCUMULATOR_BYTES = 4
-_REGISTERS_PER_WARP_GRANULE = 256  # all NVIDIA devices here; see data/devices
-_WARP = 32
 _MLX_PAD_BYTES = 16  # MLX pads every row of Q, K and V tiles by one 16-byte vector
 _POW_SCRATCH_BYTES = 1152  # least scratch of T.tile.pow in tilelang-ascend
 _AITER_SCRATCH_BYTES = 256  # beside K and V in AMD's unified attention kernel
@@ -123,17 +121,18 @@ def _kv_scratch(tile: Tile, bits: int, _: int) -> Reckoned | None:
 
 def _tmem(tile: Tile, bits: int, depth: int) -> Reckoned | None:
     m, n = tile["block_m"], tile["block_n"]
-    left = m * depth * bits // 8
-    if (m * n * _ACCUMULATOR_BYTES + left) % TMEM_COLUMN_BYTES:
+    left, column = m * depth * bits // 8, tensor_memory().column_bytes
+    value, rest = divmod(m * n * _ACCUMULATOR_BYTES + left, column)
+    if rest:
         return None
-    value = (m * n * _ACCUMULATOR_BYTES + left) // TMEM_COLUMN_BYTES
     more = f" + {m}x{depth} x {_elements(bits)}" if depth else ""
-    return value, f"({m}x{n} x {_ACCUMULATOR_BYTES} B{more}) / {TMEM_COLUMN_BYTES} B"
+    return value, f"({m}x{n} x {_ACCUMULATOR_BYTES} B{more}) / {column} B"
 
 
 def _tmem_depth(tile: Tile, bits: int, wanted: int) -> int | None:
     """Return the columns of a left operand in tensor memory, by BLOCK_K or by what is left."""
-    left = wanted * TMEM_COLUMN_BYTES - tile["block_m"] * tile["block_n"] * _ACCUMULATOR_BYTES
+    tile_bytes = tile["block_m"] * tile["block_n"] * _ACCUMULATOR_BYTES
+    left = wanted * tensor_memory().column_bytes - tile_bytes
     row = tile["block_m"] * bits
     if left <= 0 or not row or left * 8 % row:
         return 0 if left == 0 else None
@@ -182,9 +181,10 @@ def _mlx(tile: Tile, bits: int, _: int) -> Reckoned | None:
 
 
 def _registers(tile: Tile, _bits: int, _: int) -> Reckoned | None:
-    each = round_up(tile["registers"], _REGISTERS_PER_WARP_GRANULE // _WARP)
-    threads = tile.numbers.get("threads", tile.numbers.get("num_warps", 0) * _WARP)
-    threads = round_up(threads, _WARP)
+    lanes, granule = warp()
+    each = round_up(tile["registers"], granule // lanes)
+    threads = tile.numbers.get("threads", tile.numbers.get("num_warps", 0) * lanes)
+    threads = round_up(threads, lanes)
     return (each * threads, f"{each} x {threads}") if threads else None
 
 

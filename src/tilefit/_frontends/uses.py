@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilefit._frontends.ptx import COLUMN_BYTES
 from tilefit._kernel.kernel import Buffer, MemoryUse
-from tilefit._kernel.memory import TMEM_COLUMN_BYTES, Evidence, Memory, Owner, weakest
+from tilefit._kernel.memory import Evidence, Memory, Owner, weakest
 
 
 def gpu_uses(
@@ -47,7 +48,7 @@ def gpu_uses(
             memory=Memory.TENSOR,
             owner=Owner.BLOCK,
             dynamic_bytes=total,
-            columns=None if total is None else total // TMEM_COLUMN_BYTES,
+            columns=None if total is None else total // COLUMN_BYTES,
             evidence=weakest(b.evidence for b in tensor),
         ),
     )

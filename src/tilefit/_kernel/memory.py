@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-# one column of tensor memory: 128 lanes of 32 bit (PTX ISA, tensor memory)
-TMEM_COLUMN_BYTES = 128 * 4
-
 
 class Memory(StrEnum):
     """A physical place on (or off) the chip. The values are the names used in JSON."""
 
     SHARED = "shared"  # NVIDIA shared memory, per block
     REGISTERS = "registers"
-    TENSOR = "tensor"  # Blackwell TMEM, 512 columns x 128 lanes x 32 bit
+    TENSOR = "tensor"  # Blackwell TMEM
     LDS = "lds"  # AMD local data share
     UB = "ub"  # Ascend Unified Buffer, per AIV
     L1 = "l1"

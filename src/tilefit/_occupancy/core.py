@@ -33,7 +33,8 @@ class CoreLimits:
         shared_reserved_bytes: Taken beside a block's own bytes.
         shared_granule_bytes: A block's share is rounded up to a multiple of this.
         carveouts_bytes: The sizes that shared memory can be set to, ascending.
-        barriers: Block barriers of the core; None where they limit nothing.
+        barriers: Block barriers of the core; None where they limit nothing, or where no number
+            is published.
     """
 
     core: str
@@ -74,7 +75,7 @@ def core_limits(device: Device, wave: int | None = None) -> CoreLimits:
     pool = device.main_pool
     warp_size = _needed(device, "warp_size")
     if wave is not None:
-        waves = (32, 64) if amd and warp_size == 32 else (warp_size,)
+        waves = device.warp_sizes or (warp_size,)
         if wave not in waves:
             known = " or ".join(map(str, waves))
             raise InputError(f"wave {wave}: {device.name} has waves of {known} lanes")

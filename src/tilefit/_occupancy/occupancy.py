@@ -9,7 +9,7 @@ from typing import Any
 
 from tilefit._devices.names import Device
 from tilefit._errors import InputError
-from tilefit._kernel.memory import TMEM_COLUMN_BYTES, Memory
+from tilefit._kernel.memory import Memory
 from tilefit._occupancy.cliffs import (
     ROLE_MAX,
     ROLE_MIN,
@@ -330,7 +330,7 @@ def _columns(device: Device, columns: object) -> int:
     number = _whole("tmem_columns", columns, 1)
     if not device.has(Memory.TENSOR):
         return number
-    step = device.pool(Memory.TENSOR).granule_bytes // TMEM_COLUMN_BYTES
+    step = device.pool(Memory.TENSOR).column_step
     if number % step:
         raise InputError(
             f"tmem_columns {number}: tensor memory is given out by {step} columns, "

@@ -96,9 +96,11 @@ def cluster_words(device: Device, blocks: int | None) -> Problem | str:
     if blocks is None or blocks == 1:
         return ""
     portable, most = device.cluster_portable_max, device.cluster_max
-    if portable is None:
+    if portable is None and "cluster_portable_max" in device.no_limit:
         text = f"cluster of {blocks} blocks: {device.name} ({device.arch}) has no clusters"
         return Problem(text, "cluster")
+    if portable is None:
+        return f"cluster of {blocks} blocks: no cluster limit is published for {device.name}"
     if most is not None and blocks > most:
         return Problem(f"cluster of {blocks} blocks, limit {most}", "cluster", most)
     if blocks <= portable:
@@ -138,9 +140,12 @@ def notes(device: Device, limits: CoreLimits, request: Request) -> Iterable[str]
         mode = ", in WGP mode" if limits.core == "WGP" else ""
         yield f"LLVM's model for waves of {limits.warp_size} lanes{mode}; not seen on a device"
         return
-    if request.static > limits.shared_default_bytes:
+    most_static = device.main_pool.static_per_block_bytes
+    if most_static is not None and request.static > most_static:
+        yield f"ptxas refuses more than {most_static:,} B of static shared memory for {device.arch}"
+    elif most_static is None and request.static > limits.shared_default_bytes:
         yield (
-            f"ptxas refuses more than {limits.shared_default_bytes:,} B of static shared memory "
-            "for sm_80 to sm_89 and takes it for later ones"
+            f"static shared memory above {limits.shared_default_bytes:,} B cannot opt in, and "
+            f"nobody published whether {device.name} launches it"
         )
     yield f"exact for a carveout of {request.carveout:,} B, which is a hint to the driver"

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from tilefit._frontends.ascend import OWNERS
 from tilefit._kernel.kernel import Buffer, Kernel, MemoryUse, StageRule
-from tilefit._kernel.memory import Evidence, Memory, Owner
+from tilefit._kernel.memory import Evidence, Memory
 from tilefit._kernel.reasons import Why
 
-READ_AS = {Memory.UB: Owner.AIV, Memory.L1: Owner.AIC}
+READ_AS = {memory: OWNERS[memory] for memory in (Memory.UB, Memory.L1)}
 """Where such a buffer can be, and which core has it."""
 
 

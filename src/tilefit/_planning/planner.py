@@ -240,7 +240,7 @@ class Planner:
             ladder=rungs,
             ladder_parameter=self._ladder_parameter(),
             tried=tuple(replace(one, loss=loss_of(one, kernel, held)) for one in tried),
-            advice=() if helped else advice(kernel, (*verdict.memories, *verdict.limits)),
+            advice=() if helped else advice(kernel, (*verdict.memories, *verdict.limits), device),
             try_next=command,
             try_next_tried=compiled,
         )

@@ -39,7 +39,7 @@ from tilefit._verdict.judge import Status
 
 MOST_LOWERINGS = 12
 ENOUGH = 3
-_WARP_GROUP = 128
+_THREADS_STEP = 128  # of the search, on every chip: what people write is a multiple of it
 _SMALLEST_TILE = 16
 _MOST_GRAIN = 256
 
@@ -88,8 +88,8 @@ def _groups(
     for name, value in numbers.items():
         if name.casefold() in ("threads", "num_threads", "n_threads"):
             yield [
-                Edit(3 * k, ((name, value - k * _WARP_GROUP),))
-                for k in range(1, value // _WARP_GROUP)
+                Edit(3 * k, ((name, value - k * _THREADS_STEP),))
+                for k in range(1, value // _THREADS_STEP)
             ]
     for name, value in numbers.items():
         if is_tile(name) and value % 2 == 0 and value // 2 >= _SMALLEST_TILE:

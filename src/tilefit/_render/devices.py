@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
+from tilefit._devices.load import LAUNCH_LIMITS
 from tilefit._devices.names import Capacity, Device, Fact, Pool
 from tilefit._kernel.memory import Memory, Owner
 from tilefit._kernel.units import human
@@ -138,7 +139,7 @@ def _fact_lines(facts: Sequence[Fact], sources: dict[str, int]) -> Iterable[str]
 def value_text(fact: Fact) -> str:
     """Return a number as people read it, with its unit."""
     if fact.value is None:
-        return "unknown" if fact.confidence == "unknown" else "none"
+        return "none" if fact.absent else "not published"
     if isinstance(fact.value, tuple):
         if fact.unit == "bytes" and all(v % 1024 == 0 for v in fact.value):
             return f"{' '.join(str(v // 1024) for v in fact.value)} KiB"
@@ -207,26 +208,11 @@ def _device_dict(device: Device) -> dict[str, Any]:
             }
             for c in device.conditions
         ],
-        "limits": {
-            name: getattr(device, name)
-            for name in (
-                "max_threads_per_block",
-                "max_block",
-                "max_grid",
-                "warp_size",
-                "max_registers_per_thread",
-                "registers_per_core",
-                "registers_per_block",
-                "register_granule",
-                "subpartitions",
-                "max_warps_per_core",
-                "max_threads_per_core",
-                "max_blocks_per_core",
-                "barriers_per_core",
-                "cluster_portable_max",
-                "cluster_max",
-            )
-        },
+        "limits": {name: getattr(device, name) for name in LAUNCH_LIMITS},
+        "no_limit": [
+            *device.no_limit,
+            *(f"{pool.memory}.{name}" for pool in device.pools for name in pool.no_limit),
+        ],
         "sources": [
             {
                 "key": fact.key,
@@ -252,6 +238,8 @@ def _pool_dict(pool: Pool) -> dict[str, Any]:
         "granule_bytes": pool.granule_bytes,
         "align_bytes": pool.align_bytes,
         "default_per_block_bytes": pool.default_per_block_bytes,
+        "static_per_block_bytes": pool.static_per_block_bytes,
         "carveouts_bytes": list(pool.carveouts_bytes),
         "columns": pool.columns,
+        "lanes": pool.lanes,
     }

@@ -23,6 +23,9 @@ its resident blocks, and each takes the reserved part and is rounded up to the g
 `tilefit devices NAME` prints every number of one device with its source and confidence, and
 `tilefit devices --memory tensor` or `--vendor amd` filters the list.
 
+`-` says that the architecture has no such thing: no clusters, or no limit to hold a kernel to. `?`
+says that nobody published the number, so a verdict that needs it is `unknown`.
+
 Case, `-`, `_` and spaces do not matter in a name (`RTX 4090`, `sm90`, `Ascend910B1`), and the name
 that a driver reports works too (`NVIDIA H100 80GB HBM3`). `-d` takes names with commas between,
 a vendor (its products), `all` (NVIDIA, AMD and Ascend), the path of a `.toml` file, and `attached`.
@@ -59,18 +62,21 @@ granule_bytes = 128
 ```
 
 The keys are those of `src/tilefit/data/devices/*.toml`, and a file of your own may have a `base`
-too. A number is a whole number of bytes, or `[number, confidence, source]`. An unknown key is
-refused, and so are numbers that contradict each other:
+too. A number is a whole number of bytes, or `[number, confidence, source]`. `"none"` in place of
+a number says that the device has no such limit, and `"unknown"`, like a number that is left out,
+that it is not known. An unknown key is refused, and so are numbers that contradict each other:
 
 - `per_block_bytes` + `reserved_per_block_bytes` is at most `per_core_bytes`, and that at most
   `physical_bytes`;
 - the same sum is a multiple of `granule_bytes`;
-- `default_per_block_bytes` is at most `per_block_bytes`, and what a condition leaves is too;
+- `default_per_block_bytes`, `static_per_block_bytes` and what a condition leaves are at most
+  `per_block_bytes`;
 - `carveouts_bytes` ascend, up to `per_core_bytes`; `physical_bytes` is a multiple of `columns`;
 - `registers_per_block` and `max_registers_per_thread` are at most `registers_per_core`,
   `max_threads_per_block` at most `max_threads_per_core`, `cluster_portable_max` at most
   `cluster_max`;
-- `max_warps_per_core` x `warp_size` is `max_threads_per_core`;
+- `max_warps_per_core` x `warp_size` is `max_threads_per_core`; `warp_sizes` has `warp_size`, and
+  `warp_group_threads` is a multiple of it;
 - `registers_per_core` and `max_warps_per_core` are multiples of `subpartitions`.
 
 A name that is tilefit's own already is refused.
@@ -102,9 +108,10 @@ def page() -> str:
     sections = [
         _ABOUT.rstrip("\n"),
         *_limits("NVIDIA", archs, "nvidia", _gpu(Memory.SHARED, "SM")),
-        "TMEM is tensor memory: 512 columns. Clusters: blocks on every chip, and with the opt-in.",
+        f"TMEM is tensor memory: {_tensor_columns(archs)} columns. Clusters: blocks on every chip, "
+        "and with the opt-in.",
         *_limits("AMD", archs, "amd", _gpu(Memory.LDS, "CU or WGP")),
-        "A core is a CU on gfx9, a WGP of two CUs on the others.",
+        f"A core is a CU on {_with_core(archs, 'CU')}, a WGP of two CUs on the others.",
         *_limits("Huawei Ascend", archs, "ascend", _ascend()),
         "What one kernel may use on one core. From 910B on UB is the vector core's, and the others",
         "are the cube core's; before that one core has them all.",
@@ -137,7 +144,7 @@ def _gpu(memory: Memory, core: str) -> Sequence[Column]:
         return _bytes(found.pool(memory).per_block_bytes)
 
     def count(key: str) -> Callable[[Device], str]:
-        return lambda d: _count(getattr(d, key))
+        return lambda d: _count(d, key)
 
     nvidia: Sequence[Column] = (
         ("registers a thread", count("max_registers_per_thread")),
@@ -257,14 +264,25 @@ def _bytes(n_bytes: int) -> str:
 
 
 def _cluster(found: Device) -> str:
-    if found.cluster_portable_max is None:
-        return "-"
-    most = "?" if found.cluster_max is None else str(found.cluster_max)
-    return f"{found.cluster_portable_max}, {most}"
+    both = [_count(found, key) for key in ("cluster_portable_max", "cluster_max")]
+    return ", ".join(dict.fromkeys(both) if both[0] in ("-", "?") else both)
 
 
-def _count(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
+def _count(found: Device, key: str) -> str:
+    value: int | None = getattr(found, key)
+    if value is None:
+        return "-" if key in found.no_limit else "?"
+    return f"{value:,}"
+
+
+def _tensor_columns(archs: Sequence[Device]) -> str:
+    pools = [d.pool(Memory.TENSOR) for d in archs if d.has(Memory.TENSOR)]
+    return " or ".join(str(columns) for columns in sorted({pool.columns or 0 for pool in pools}))
+
+
+def _with_core(archs: Sequence[Device], core: str) -> str:
+    names = [f"`{d.name}`" for d in archs if d.vendor == "amd" and d.main_pool.core == core]
+    return ", ".join(names)
 
 
 if __name__ == "__main__":

@@ -10,18 +10,16 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from tilefit._devices.alike import tensor_memory
 from tilefit._errors import InputError
 from tilefit._kernel.dtype import DType, parse_dtype
 from tilefit._kernel.memory import Memory
+from tilefit._kernel.units import round_up
 from tilefit._tiles.limit import MAX_BYTES, Limit, find_limit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tilefit._devices.names import Device
-
-_TENSOR_LANES = 128
-_TENSOR_COLUMN_BYTES = _TENSOR_LANES * 4  # one column is 32 bit in each of 128 lanes
-_TENSOR_COLUMN_STEP = 32  # tcgen05.alloc gives no fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +93,20 @@ class Footprint:
 
     @property
     def tensor_columns(self) -> int:
-        """Columns of tensor memory for all copies: up to 128 rows beside each other in lanes."""
+        """Columns of tensor memory for all copies: a row a lane, further rows beside them."""
+        pool = tensor_memory()
+        lanes = pool.lanes or 1
         row = self.dtype.nbytes(self.shape[-1])
-        bands = -(-(self.elements // self.shape[-1]) // _TENSOR_LANES)
-        columns = bands * -(-row // 4)
-        return -(-columns // _TENSOR_COLUMN_STEP) * _TENSOR_COLUMN_STEP * self.copies
+        bands = -(-(self.elements // self.shape[-1]) // lanes)
+        columns = bands * -(-row // (pool.column_bytes // lanes))
+        return round_up(columns, pool.column_step) * self.copies
 
     @property
     def charged_bytes(self) -> int:
         """Bytes that the limit is compared with (see `charged_as`)."""
         match self.charged_as:
             case "columns":
-                return self.tensor_columns * _TENSOR_COLUMN_BYTES
+                return self.tensor_columns * tensor_memory().column_bytes
             case "containers":
                 return self.container_bytes
             case _:

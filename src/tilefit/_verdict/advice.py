@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tilefit._devices.names import Device
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import STAGING, Memory
 from tilefit._kernel.reasons import Why
 from tilefit._verdict.check import CLUSTER, LaunchLimit
 from tilefit._verdict.judge import Check, Status
 
-_WARP_GROUP = 128
 _CORE_MEMORIES = (Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
 
 
-def advice(kernel: Kernel, checks: Sequence[Check]) -> tuple[str, ...]:
+def advice(kernel: Kernel, checks: Sequence[Check], device: Device) -> tuple[str, ...]:
     """Return a line for each check that fails, where the source could be changed for it.
 
     Args:
         kernel: The device function.
         checks: Its memory and launch checks.
+        device: What they are checks of.
     """
     failing = [c for c in checks if c.status is Status.DOES_NOT_FIT]
-    return tuple(dict.fromkeys(line for check in failing for line in _for(kernel, check)))
+    return tuple(dict.fromkeys(line for check in failing for line in _for(kernel, check, device)))
 
 
-def _for(kernel: Kernel, check: Check) -> Iterable[str]:
+def _for(kernel: Kernel, check: Check, device: Device) -> Iterable[str]:
     if check.name is LaunchLimit.THREADS and check.limit is not None:
         declared, lowered = kernel.launch.threads_declared, kernel.launch.threads
         if declared and lowered and lowered > declared:
             most = check.limit - (lowered - declared)
-            most -= most % _WARP_GROUP
+            most -= most % (device.warp_group_threads or device.warp_size or 1)
             yield (
                 f"write at most {most:,} threads, or turn warp specialisation off with the pass "
                 "config tl.disable_warp_specialized"
@@ -38,7 +39,8 @@ def _for(kernel: Kernel, check: Check) -> Iterable[str]:
         else:
             yield f"write at most {check.limit:,} threads"
     elif check.name in (LaunchLimit.GRID_Y, LaunchLimit.GRID_Z):
-        yield f"put the long axis into x, which takes 2,147,483,647 blocks ({check.name} does not)"
+        most = device.max_grid[0] if device.max_grid else 0
+        yield f"put the long axis into x, which takes {most:,} blocks ({check.name} does not)"
     elif check.name is LaunchLimit.CLUSTER:
         yield f"write cluster_dims of at most {check.limit} blocks"
     elif check.name in CLUSTER:

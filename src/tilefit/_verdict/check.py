@@ -79,7 +79,9 @@ class Check:
         limit: What the device allows.
         status: The outcome.
         reason: One line, for every outcome but a plain ``fits``.
-        limit_reason: Why that limit and not the memory's plain one, or when it would be less.
+        limit_reason: Why that limit and not the memory's plain one, or when it would be less; of
+            a launch limit that the device does not have, that it has none.
+        limit_columns: Of tensor memory: the limit in columns.
         silent: Whether the compiler accepted more than the chip has.
     """
 
@@ -89,6 +91,7 @@ class Check:
     status: Status
     reason: str | None = None
     limit_reason: str | None = None
+    limit_columns: int | None = None
     silent: bool = False
 
     @property

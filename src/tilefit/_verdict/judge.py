@@ -111,7 +111,8 @@ def _lacking(memory: Memory, value: int | None, device: Device) -> Check:
 
 def _block_check(kernel: Kernel, plan: MemoryPlan, device: Device, policy: Policy) -> Check:
     """Hold the bytes of one block against what a block may have."""
-    limit = device.pool(plan.memory).per_block_bytes
+    pool = device.pool(plan.memory)
+    limit = pool.per_block_bytes
     limit -= policy.headroom_bytes if plan.memory in STAGING else 0
     total = plan.total_bytes
     if total is None:
@@ -121,14 +122,14 @@ def _block_check(kernel: Kernel, plan: MemoryPlan, device: Device, policy: Polic
         return Check(
             name=plan.memory, value=None, limit=limit, status=Status.UNKNOWN, reason=reason
         )
-    if total <= limit:
-        return Check(name=plan.memory, value=total, limit=limit, status=Status.FITS)
+    over = f"{plan.memory} {total:,} B, limit {limit:,} B: over by {total - limit:,} B"
     return Check(
         name=plan.memory,
         value=total,
         limit=limit,
-        status=Status.DOES_NOT_FIT,
-        reason=f"{plan.memory} {total:,} B, limit {limit:,} B: over by {total - limit:,} B",
+        status=Status.FITS if total <= limit else Status.DOES_NOT_FIT,
+        reason=None if total <= limit else over,
+        limit_columns=pool.columns,
     )
 
 
@@ -177,7 +178,8 @@ def _threads(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     if kernel.launch.threads is None and kernel.launch.grid is None:
         yield _not_asked(LaunchLimit.THREADS, device.max_threads_per_block)
         return
-    check = _at_most(LaunchLimit.THREADS, kernel.launch.threads, device.max_threads_per_block)
+    most = _Limit.of(device, "max_threads_per_block")
+    check = _at_most(LaunchLimit.THREADS, kernel.launch.threads, most)
     declared = kernel.launch.threads_declared
     if check.status is Status.DOES_NOT_FIT and declared and declared != kernel.launch.threads:
         added = (
@@ -199,11 +201,12 @@ def _grid(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
         yield _not_asked(LaunchLimit.GRID, None)
         return
     limits = device.max_grid or (None, None, None)
+    absent = "max_grid" in device.no_limit
     for axis, blocks, limit in zip(GRID, kernel.launch.grid, limits, strict=True):
         if isinstance(blocks, int) and blocks <= 0:
             yield no_blocks(axis, blocks, limit)
         else:
-            yield _at_most(axis, blocks, limit)
+            yield _at_most(axis, blocks, _Limit(device, limit, absent))
 
 
 def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
@@ -213,7 +216,9 @@ def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     blocks = 1
     for extent in cluster:
         blocks *= extent
-    if device.cluster_max is None and device.cluster_portable_max is None:
+    portable = device.cluster_portable_max
+    most = device.cluster_max if device.cluster_max is not None else portable
+    if most is None and "cluster_portable_max" in device.no_limit:
         yield Check(
             name=LaunchLimit.CLUSTER,
             value=blocks,
@@ -222,15 +227,15 @@ def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
             reason=f"cluster of {blocks} blocks: {device.name} ({device.arch}) has no clusters",
         )
         return
-    portable = device.cluster_portable_max
-    most = device.cluster_max if device.cluster_max is not None else portable
-    assert most is not None
-    if blocks > most and device.cluster_max is None:
-        reason = f"cluster of {blocks} blocks: above the portable {most}; no larger size is known"
+    if most is not None and blocks > most and device.cluster_max is None:
+        reason = (
+            f"cluster of {blocks} blocks: above the portable {most}; no larger size is published "
+            f"for {device.name}"
+        )
         yield Check(
             name=LaunchLimit.CLUSTER, value=blocks, limit=most, status=Status.UNKNOWN, reason=reason
         )
-    elif portable is not None and portable < blocks <= most:
+    elif most is not None and portable is not None and portable < blocks <= most:
         yield Check(
             name=LaunchLimit.CLUSTER,
             value=blocks,
@@ -239,7 +244,7 @@ def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
             reason=f"above the portable {portable}: needs the non-portable attribute at launch",
         )
     else:
-        yield _at_most(LaunchLimit.CLUSTER, blocks, most)
+        yield _at_most(LaunchLimit.CLUSTER, blocks, _Limit(device, most))
     for axis, extent, grid in zip(CLUSTER, cluster, kernel.launch.grid or (), strict=False):
         if isinstance(grid, int) and grid % extent:
             yield Check(
@@ -254,26 +259,25 @@ def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
 def _static(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     """Check the static part alone: only a dynamic one can opt in to more than the default.
 
-    ptxas 13.0 refuses a larger static part below sm_90 and accepts it from there on; whether
-    such a kernel launches was not tried by anyone we know of, so it is unknown.
+    Where no limit of its own is published it is unknown: ptxas 13.0 accepts a larger one for
+    sm_90a and later, and whether such a kernel launches was not tried by anyone we know of.
     """
     use = kernel.staged
     if use is None or not device.has(use.memory):
         return
-    default = device.pool(use.memory).default_per_block_bytes
-    static = use.static_bytes
-    if default is None or static <= default:
+    pool = device.pool(use.memory)
+    most, static = pool.static_per_block_bytes, use.static_bytes
+    safe = pool.default_per_block_bytes if most is None else most
+    if safe is None or static <= safe or "static_per_block_bytes" in pool.no_limit:
         return
-    target = kernel.target.removeprefix("sm_").rstrip("af")
-    accepted = target.isdigit() and int(target) >= 90
-    over = f"static {static:,} B, more than {default:,} B"
+    over = f"static {static:,} B, more than {safe:,} B"
     yield Check(
         name=LaunchLimit.STATIC,
         value=static,
-        limit=default,
-        status=Status.UNKNOWN if accepted else Status.DOES_NOT_FIT,
-        reason=f"{over}: it assembles, but nobody tried whether it launches; make it dynamic"
-        if accepted
+        limit=safe,
+        status=Status.UNKNOWN if most is None else Status.DOES_NOT_FIT,
+        reason=f"{over}: nobody published whether {device.name} launches that; make it dynamic"
+        if most is None
         else f"{over}: ptxas refuses that for {kernel.target}; make it dynamic",
     )
 
@@ -287,7 +291,10 @@ def _registers(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     granule = device.register_granule or 1
     warps = -(-threads // device.warp_size)
     needed = warps * round_up(each * device.warp_size, granule)
-    yield _at_most(LaunchLimit.REGISTERS, needed, device.registers_per_block)
+    limit = _Limit.of(device, "registers_per_block")
+    if limit.absent:  # then a block may hold all that a core has
+        limit = _Limit.of(device, "registers_per_core")
+    yield _at_most(LaunchLimit.REGISTERS, needed, limit)
     wanted = sum(role.threads * (role.registers or 0) for role in kernel.roles)
     pool = each * threads
     if wanted > pool:
@@ -301,14 +308,30 @@ def _registers(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
         )
 
 
-def _at_most(name: LaunchLimit, value: Dim | None, limit: int | None) -> Check:
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A limit of a device: a number, known not to be there (`absent`), or not published."""
+
+    device: Device
+    most: int | None
+    absent: bool = False
+
+    @classmethod
+    def of(cls, device: Device, name: str) -> _Limit:
+        return cls(device, getattr(device, name), name in device.no_limit)
+
+
+def _at_most(name: LaunchLimit, value: Dim | None, held: _Limit) -> Check:
+    limit = held.most
     if limit is None:
+        words = f"{held.device.name} has no such limit" if held.absent else None
         return Check(
             name=name,
             value=value,
             limit=None,
-            status=Status.UNKNOWN,
-            reason=f"no {name} limit is known for this device",
+            status=Status.FITS if held.absent else Status.UNKNOWN,
+            reason=None if held.absent else f"no {name} limit is published for {held.device.name}",
+            limit_reason=words,
         )
     if not isinstance(value, int):
         written = value not in (None, "?")

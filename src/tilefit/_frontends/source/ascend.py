@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilefit._frontends.ascend import OWNERS
 from tilefit._frontends.source.allocate import is_borrowed
 from tilefit._frontends.source.trace import TracedLaunch
 from tilefit._kernel.kernel import Buffer, MemoryUse
 from tilefit._kernel.memory import Evidence, Memory, Owner
-
-_CUBE_MEMORIES = (Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
-OWNERS = {Memory.UB: Owner.AIV, **dict.fromkeys(_CUBE_MEMORIES, Owner.AIC)}
-"""Which core has one of each memory of Ascend's tiles."""
 
 # what the adapter's T.alloc_shared can become
 _OPEN = (Memory.UB, Memory.L1)
@@ -134,7 +131,11 @@ def cores_of(launch: TracedLaunch, buffers: Sequence[Buffer]) -> str | None:
         None where nothing says so, or where a buffer in UB or L1 would decide it.
     """
     memories = {b.memory for b in buffers}
-    cube = bool(launch.gemms) or "Cube" in launch.regions or bool(memories & {*_CUBE_MEMORIES})
+    cube = (
+        bool(launch.gemms)
+        or "Cube" in launch.regions
+        or any(OWNERS.get(m) is Owner.AIC for m in memories)
+    )
     vector = Memory.UB in memories or any(one in launch.regions for one in _VECTOR_REGIONS)
     vector = vector or bool(_loose(launch, buffers))
     if cube and vector:

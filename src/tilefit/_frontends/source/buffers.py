@@ -16,22 +16,22 @@ import math
 from collections.abc import Iterator, Sequence
 
 from tilefit._errors import Cause, InputError, RefusedError
+from tilefit._frontends.ascend import OWNERS
+from tilefit._frontends.ptx import COLUMN_BYTES, LEAST_COLUMNS
 from tilefit._frontends.source.allocate import ADAPTER, is_borrowed
-from tilefit._frontends.source.ascend import OWNERS, memory_in_gemm
+from tilefit._frontends.source.ascend import memory_in_gemm
 from tilefit._frontends.source.operators import number
 from tilefit._frontends.source.trace import TracedLaunch, TracedLoop
 from tilefit._frontends.source.unknown import names_of, written
 from tilefit._frontends.source.values import Tile, Unknown, Value
 from tilefit._kernel.dtype import parse_dtype
 from tilefit._kernel.kernel import Buffer, Dim
-from tilefit._kernel.memory import STAGING, TMEM_COLUMN_BYTES, Evidence, Memory, Owner
+from tilefit._kernel.memory import STAGING, Evidence, Memory, Owner
 from tilefit._kernel.reasons import Why
 from tilefit._kernel.scopes import memory_of
 
 # why a tile has several copies: num_stages, or order= and stage= lists
 _DEEP = (Why.PIPELINE, Why.EXPLICIT_ORDER)
-# columns of tensor memory are handed out in powers of two from here (PTX ISA, tcgen05.alloc)
-_LEAST_COLUMNS = 32
 
 
 class Missing:
@@ -193,8 +193,8 @@ def _bytes(tile: Tile, memory: Memory) -> int | None:
     size = parse_dtype(tile.dtype).nbytes(elements)
     if memory is not Memory.TENSOR:
         return size
-    columns = max(_LEAST_COLUMNS, -(-size // TMEM_COLUMN_BYTES))
-    return TMEM_COLUMN_BYTES << (columns - 1).bit_length()
+    columns = max(LEAST_COLUMNS, -(-size // COLUMN_BYTES))
+    return COLUMN_BYTES << (columns - 1).bit_length()
 
 
 def _copies(

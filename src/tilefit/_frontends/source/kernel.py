@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tilefit._frontends.ptx import has_tma
 from tilefit._frontends.source.allocate import is_borrowed
 from tilefit._frontends.source.ascend import conditions_of, cores_of, open_lines, uses_of
 from tilefit._frontends.source.buffers import Missing, buffer_of, dim, product
@@ -22,7 +23,6 @@ from tilefit._kernel.scopes import memory_of
 # T.Kernel without threads= on a GPU (tilelang/cuda/language/kernel.py)
 _DEFAULT_THREADS = 128
 _VENDORS = {"sm_": "nvidia", "gfx": "amd", "ascend": "ascend", "metal": "apple"}
-_FIRST_WARP_SPECIALISED = 90  # compute capability 9.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,7 @@ class Origin:
     @property
     def warp_specialises(self) -> bool:
         """Whether the compiler may add threads for this target."""
-        digits = self.target.removeprefix("sm_").rstrip("af")
-        return digits.isdigit() and int(digits) >= _FIRST_WARP_SPECIALISED
+        return has_tma(self.target)
 
 
 def kernels_of(trace: Trace, origin: Origin) -> tuple[Kernel, ...]:

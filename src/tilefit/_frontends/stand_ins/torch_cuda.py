@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from tilefit._frontends.ptx import version_of
 from tilefit._frontends.stand_ins.unknown import Unknown
 
 # what `tilelang.carver` asks the CUDA runtime for, by the runtime's own numbers
@@ -26,8 +27,8 @@ def capability_of(target: str) -> tuple[int, int] | None:
     >>> capability_of("sm_120a")
     (12, 0)
     """
-    digits = target.removeprefix("sm_").rstrip("af")
-    return (int(digits[:-1]), int(digits[-1])) if digits.isdigit() else None
+    version = version_of(target)
+    return None if version is None else divmod(version, 10)
 
 
 class DeviceAnswers:

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 from typing import Any
 
+from tilefit._frontends.ptx import COLUMN_BYTES
 from tilefit._frontends.tilelang.declared import allocated_in, dim, lowered_name, nbytes, visit
 from tilefit._frontends.tilelang.liveness import AGGRESSIVE_MERGE, DISABLE_REUSE, live_buffers
 from tilefit._frontends.tilelang.why import Causes
 from tilefit._kernel.kernel import Buffer
-from tilefit._kernel.memory import STAGING, TMEM_COLUMN_BYTES, Memory, Owner
+from tilefit._kernel.memory import STAGING, Memory, Owner
 from tilefit._kernel.reasons import Align, Why
 from tilefit._kernel.scopes import memory_of
 from tilefit._kernel.units import round_up
@@ -189,7 +190,7 @@ def _tmem_buffer(written: Any, columns: Mapping[str, int]) -> Buffer:
         shape=tuple(dim(d) for d in written.shape),
         dtype=str(written.dtype),
         copies=1 if name in columns else 0,
-        bytes=columns.get(name, 0) * TMEM_COLUMN_BYTES,
+        bytes=columns.get(name, 0) * COLUMN_BYTES,
         why=Why.NOT_PIPELINED if name in columns else Why.UNUSED,
         detail=f"{columns[name]} columns" if name in columns else None,
         line=_line(written),

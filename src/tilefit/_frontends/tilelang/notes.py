@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tilefit._frontends.ptx import has_tma
 from tilefit._frontends.tilelang.declared import dim, lowered_name, product, visit
 from tilefit._kernel.kernel import Loop, Role
 
@@ -59,7 +60,7 @@ def notes_of(
     target: str,
 ) -> tuple[str, ...]:
     """Return a line for each thing that the author may think happens and does not."""
-    if not _has_tma(target):
+    if not has_tma(target):
         return ()
     with_tma = _tma_buffers(function)
     notes = []
@@ -78,11 +79,6 @@ def notes_of(
             why = "none of its copies uses TMA"
         notes.append(f"no warp specialisation: {why}")
     return tuple(dict.fromkeys(notes))
-
-
-def _has_tma(target: str) -> bool:
-    digits = target.removeprefix("sm_").rstrip("af")
-    return digits.isdigit() and int(digits) >= 90
 
 
 def _tma_buffers(function: Any) -> set[str]:

@@ -10,16 +10,22 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tilefit._frontends.ptx import (
+    FIRST_WARP_GROUPS,
+    TENSOR_VERSIONS,
+    WGMMA_VERSIONS,
+    version_of,
+)
 from tilefit._frontends.tilelang.declared import declared_buffers, visit
 
 # instruction family: name in words, pattern of TileLang's operators, where it exists.
 # PTX ISA 9.0, "Target ISA notes" of tcgen05.*, wgmma.*, cp.async.bulk.tensor, setmaxnreg, and the
 # AMD CDNA instruction sets for MFMA.
 _FAMILIES = (
-    ("tensor memory (tcgen05)", re.compile(r"tcgen05|tmem"), lambda v: v in (100, 101, 103, 110)),
-    ("wgmma", re.compile(r"wgmma|warpgroup_(arrive|commit|wait)"), lambda v: v == 90),
-    ("TMA", re.compile(r"^tl\.(tma_|create_tma)"), lambda v: v >= 90),
-    ("setmaxnreg", re.compile(r"set_max_nreg"), lambda v: v >= 90),
+    ("tensor memory (tcgen05)", re.compile(r"tcgen05|tmem"), lambda v: v in TENSOR_VERSIONS),
+    ("wgmma", re.compile(r"wgmma|warpgroup_(arrive|commit|wait)"), lambda v: v in WGMMA_VERSIONS),
+    ("TMA", re.compile(r"^tl\.(tma_|create_tma)"), lambda v: v >= FIRST_WARP_GROUPS),
+    ("setmaxnreg", re.compile(r"set_max_nreg"), lambda v: v >= FIRST_WARP_GROUPS),
     ("MFMA", re.compile(r"mfma|amdgcn"), lambda _: False),
 )
 
@@ -32,7 +38,7 @@ def foreign_instructions(prim_func: Any, device_mod: Any, target: str) -> str | 
         device_mod: Its device functions; None where lowering failed.
         target: ``sm_90a`` or ``gfx942``.
     """
-    version = _version(target)
+    version = version_of(target)
     if version is None:
         return None
     used = set() if device_mod is None else _operators(device_mod)
@@ -42,11 +48,6 @@ def foreign_instructions(prim_func: Any, device_mod: Any, target: str) -> str | 
         if any(pattern.search(name) for name in used) and not exists(version):
             return f"it uses {words}, which {target} does not have"
     return None
-
-
-def _version(target: str) -> int | None:
-    digits = target.removeprefix("sm_").rstrip("af")
-    return int(digits) if target.startswith("sm_") and digits.isdigit() else None
 
 
 def _operators(device_mod: Any) -> set[str]:

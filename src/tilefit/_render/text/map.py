@@ -91,8 +91,8 @@ def _headline(result: Result) -> Text:
 
 
 def _memory(result: Result, use: MemoryPlan, check: Check) -> Iterable[Text]:
-    if use.memory is Memory.TENSOR and use.columns is not None:
-        yield bar("tensor", use.columns, 512 if check.limit else 0, "columns")
+    if use.columns is not None and check.limit_columns is not None:
+        yield bar(use.memory, use.columns, check.limit_columns, "columns")
     else:
         yield bar(use.memory, check.value, check.limit, "B")
     lowered = result.lowered
@@ -222,6 +222,8 @@ def _launch(result: Result) -> Text:
     most = "threads not known"
     if threads is not None and threads.status is Status.NOT_ASKED:
         most = f"threads not asked, of {number(threads.limit)}"
+    elif threads is not None and threads.limit is None and threads.status is Status.FITS:
+        most = f"{number(threads.value)} threads{written}, no limit"
     elif threads is not None:
         most = f"{number(threads.value)} of {number(threads.limit)} threads{written}"
     text = Text(spaced((f"{'launch':<7} {most}", f"grid {grid}", cluster), 8))

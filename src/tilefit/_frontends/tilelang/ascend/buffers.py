@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tilefit._frontends.ascend import OWNERS
 from tilefit._frontends.tilelang.ascend.hidden import workspace_regions
 from tilefit._frontends.tilelang.ascend.ir import (
     Allocation,
@@ -25,9 +26,6 @@ from tilefit._kernel.scopes import memory_of
 _VENDOR = "ascend"
 _DIALECT = "tilelang.ascend"
 
-ORDER = (Memory.UB, Memory.L1, Memory.L0A, Memory.L0B, Memory.L0C)
-"""The memories of tiles, as they are listed."""
-
 # AscendScopeAlignBytes in src/ascend/transform/merge_ub_common.h, and the 32 B of a UB block
 _ALIGN = {
     Memory.UB: (32, Align.UB),
@@ -36,11 +34,6 @@ _ALIGN = {
     Memory.L0B: (512, Align.L0),
     Memory.L0C: (1024, Align.L0C),
 }
-
-
-def owner_of(memory: Memory) -> Owner:
-    """Return the core that has one of a memory."""
-    return Owner.AIV if memory is Memory.UB else Owner.AIC
 
 
 class Reader:
@@ -79,7 +72,7 @@ class Reader:
         added = []
         for one in rest:
             memory = memory_of(_DIALECT, _VENDOR, one.scope)
-            if memory not in ORDER:
+            if memory not in OWNERS:
                 continue
             key = (one.name, count.get(one.name, 0))
             while key in taken:  # the author has buffers of this name
@@ -116,12 +109,12 @@ class Reader:
             bytes=nbytes(shape, written.dtype),
             line=None if span is None else int(span.line),
         )
-        if memory not in ORDER:
+        if memory not in OWNERS:
             held = 0 if lowered is None else lowered.bytes
             if memory is Memory.REGISTERS:
                 return replace(buffer, bytes_per_thread=held)
             return replace(buffer, bytes=0 if memory is Memory.NONE else buffer.bytes)
-        buffer = replace(buffer, owner=owner_of(memory))
+        buffer = replace(buffer, owner=OWNERS[memory])
         if lowered is None:
             why = Why.EMPTY_LOOP if buffer.name in self._never_touched else Why.UNUSED
             return replace(buffer, bytes=0, copies=0, why=why)
@@ -152,7 +145,7 @@ class Reader:
             name=one.name,
             scope=one.scope,
             memory=memory,
-            owner=owner_of(memory),
+            owner=OWNERS[memory],
             shape=(_elements(one),),
             dtype=one.dtype,
             bytes=one.bytes,

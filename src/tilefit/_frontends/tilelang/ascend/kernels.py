@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tilefit._frontends.ascend import OWNERS
 from tilefit._frontends.tilelang.ascend.bounds import stores_past_the_end
-from tilefit._frontends.tilelang.ascend.buffers import ORDER, Reader, owner_of
+from tilefit._frontends.tilelang.ascend.buffers import Reader
 from tilefit._frontends.tilelang.ascend.hidden import (
     cores_of,
     gemms_of_l1,
@@ -134,7 +135,7 @@ def _steps(capture: AscendCapture) -> Steps:
 def _uses(buffers: list[Buffer], laid_out: Mapping[str, int | None]) -> tuple[MemoryUse, ...]:
     """Return the use of each memory: what was laid out, and the hidden slots beside it."""
     found = []
-    for memory in ORDER:
+    for memory in OWNERS:
         scope = "shared" if memory is Memory.UB else f"shared.{memory}"
         slots = [b.bytes or 0 for b in buffers if b.memory is memory and b.why is Why.L1_GEMM_SLOTS]
         if scope not in laid_out and not slots:
@@ -142,5 +143,5 @@ def _uses(buffers: list[Buffer], laid_out: Mapping[str, int | None]) -> tuple[Me
         total = laid_out.get(scope, 0)
         if total is not None:
             total = max(total, *slots, 0)
-        found.append(MemoryUse(memory=memory, owner=owner_of(memory), dynamic_bytes=total))
+        found.append(MemoryUse(memory=memory, owner=OWNERS[memory], dynamic_bytes=total))
     return tuple(found)
