@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -47,5 +48,16 @@ class Session(AbstractContextManager["Session"]):
         return self._file.read(request)
 
     @property
+    def limits(self) -> Limits:
+        return self._opener.limits
+
+    @limits.setter
+    def limits(self, limits: Limits) -> None:
+        self._opener.limits = limits
+        if self._opener._child is not None:
+            self._opener._child.limits = limits
+
+    @property
     def files(self) -> tuple[str, ...]:
-        return self._opener.files
+        """What the last answer rests on, less what is not there."""
+        return tuple(file for file in self._opener.files if os.path.lexists(file))

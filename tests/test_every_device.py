@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.test_plan_tilelang import InProcess, in_process  # noqa: F401
+from tilefit._kernel.request import Request
 from tilefit.cli import main
 
 pytestmark = [pytest.mark.tilelang, pytest.mark.filterwarnings("ignore")]
@@ -33,9 +34,9 @@ def lowered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         listings = load(self, stand_ins)
         read = self.read
 
-        def counted(kernel: str, params: dict[str, object], target: str, **more: object) -> object:
-            counts[f"{target} {sorted(params.items())} {more}"] += 1
-            return read(kernel, params, target, **more)
+        def counted(request: Request) -> object:
+            counts[f"{request.target} {request.key}"] += 1
+            return read(request)
 
         self.read = counted  # type: ignore[method-assign,assignment]
         return listings

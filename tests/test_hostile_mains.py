@@ -147,7 +147,7 @@ def test_a_main_that_will_not_end_is_stopped_with_all_that_it_started(
     limits = Limits(seconds=60, processes=12)
     with Session(written(tmp_path, "pass", "harmless.py"), limits=limits) as session:
         session.run(FACTS)  # the toolchain is imported by then
-        session.child.limits = session.limits = Limits(seconds=8, processes=12)
+        session.limits = Limits(seconds=8, processes=12)
         session.path = written(tmp_path, f"os.chdir(os.path.dirname(__file__))\n{body}")
         with pytest.raises(WorkerError, match=said) as caught:
             session.run(FACTS)

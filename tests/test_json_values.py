@@ -53,7 +53,7 @@ def test_the_summary_counts_and_compares(
     summary = printed(Report(tuple(results)))["summary"]
     assert summary["results"] == 3
     assert summary["verdicts"] == {
-        **{"does-not-fit": 1, "cannot-lower": 0, "unknown": 0, "fits": 2},
+        **{"does-not-fit": 1, "cannot-lower": 0, "cannot-build": 0, "unknown": 0, "fits": 2},
     }
     assert summary["max_stages_everywhere"] == everywhere
 

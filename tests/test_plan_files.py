@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -74,9 +75,9 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     started: list[int] = []
     make = Child.__init__
 
-    def counted(self: Child, **arguments: object) -> None:
+    def counted(self: Child, *words: Any, **more: Any) -> None:
         started.append(1)
-        make(self, **arguments)  # type: ignore[arg-type]
+        make(self, *words, **more)
 
     monkeypatch.setattr(Child, "__init__", counted)
     return started
@@ -387,7 +388,8 @@ def test_parallel_runs_share_one_store(tmp_path: Path) -> None:
     assert [run.returncode for run in runs] == [0, 0], answers
     first, second = (json.loads(out) for out, _ in answers)
     assert first == second
-    assert first["seen"] == {"seen": 4, "planned": 4, "refused": 0, "failed": 0}
+    counts = {"seen": 4, "planned": 4, "refused": 0, "failed": 0}
+    assert counts.items() <= first["seen"].items()
 
 
 def test_devices_that_differ_in_what_the_code_may_ask(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class InProcess(StandIn):
 
     def load(self, _: object = ()) -> tuple[Listing, ...]:
         frontend = TileLangFrontend()
-        self.toolchain, self.version = frontend.name, frontend.version()
+        self.toolchain, self.version = frontend.toolchain, frontend.version()
         self.source = frontend.load(self.path)
         self.read = self.source.read
         return self.source.kernels()

@@ -21,7 +21,7 @@ devices = st.sampled_from(DEVICES)
 H100, A100, B200, RTX_5090 = map(device, ("h100", "a100", "b200", "rtx-5090"))
 # 2^31 - 1 in x, 2^16 - 1 in y and z, on every CUDA device (CUDA C++ Programming Guide)
 GRID = (2**31 - 1, 2**16 - 1, 2**16 - 1)
-WORST_FIRST = ["does-not-fit", "cannot-lower", "unknown", "fits"]
+WORST_FIRST = ["does-not-fit", "cannot-lower", "cannot-build", "unknown", "fits"]
 
 
 def verdict(value: Kernel, on: Device = H100, policy: Policy | None = None) -> Verdict:

@@ -32,7 +32,8 @@ def _filled(kernel: Kernel, assembly: Assembly) -> Kernel:
     use = next((f for f in assembly.functions if f.name == kernel.function), None)
     if use is None:
         reason = assembly.reason or f"the assembler shows no function {kernel.function}"
-        return replace(kernel, assembly=CannotAssemble(reason), build=None)
+        failed = CannotAssemble(reason, for_want_of_tools=assembly.for_want_of_tools)
+        return replace(kernel, assembly=failed, build=None)
     notes = (*kernel.notes, *assembly.notes)
     if kernel.gemms and use.matrix_instructions == 0:
         notes = (

@@ -32,6 +32,7 @@ class Assembly:
 
     Attributes:
         reason: The first error in one line; None if there is machine code.
+        for_want_of_tools: Whether that is what the toolkit lacks, and not a fault of the source.
         functions: Its kernel functions by name, none if it could not be assembled.
         notes: The assembler's warnings and performance remarks.
         toolkit_origin: ``system`` or ``wheels``.
@@ -39,6 +40,7 @@ class Assembly:
     """
 
     reason: str | None
+    for_want_of_tools: bool
     functions: tuple[FunctionUse, ...]
     notes: tuple[str, ...]
     toolkit_origin: Origin
@@ -81,7 +83,9 @@ def assemble(
         ]
         code, output = _run(command, folder, timeout_seconds)
         if code != 0:
-            return _result(kit, reason=_reason(code, output, target, kit, timeout_seconds))
+            reason = _reason(code, output, target, kit, timeout_seconds)
+            lacking = code is None or _ptxas.lacks_target(output)
+            return _result(kit, reason=reason, for_want_of_tools=lacking)
         notes = list(_ptxas.remarks(output))
         matrix = None
         if kit.nvdisasm is None:
@@ -100,11 +104,13 @@ def _result(
     kit: Toolkit,
     *,
     reason: str | None = None,
+    for_want_of_tools: bool = False,
     functions: tuple[FunctionUse, ...] = (),
     notes: tuple[str, ...] = (),
 ) -> Assembly:
     return Assembly(
         reason=reason,
+        for_want_of_tools=for_want_of_tools,
         functions=functions,
         notes=notes,
         toolkit_origin=kit.origin,

@@ -142,6 +142,11 @@ def first_error(output: str, target: str, version: str) -> str | None:
     return None
 
 
+def lacks_target(output: str) -> bool:
+    """Say whether nvcc refused because it does not know the target."""
+    return _ARCHITECTURE.search(output) is not None
+
+
 def _number(line: str, pattern: str) -> int:
     found = re.search(pattern, line)
     return int(found[1]) if found else 0

@@ -213,9 +213,16 @@ class Assembled:
 
 @dataclass(frozen=True, slots=True)
 class CannotAssemble:
-    """That there is no machine code of a device function, and why."""
+    """That there is no machine code of a device function, and why.
+
+    Attributes:
+        reason: Why, in one line.
+        for_want_of_tools: Whether it is the toolkit here that lacks something, and not the kernel:
+            another one may build it.
+    """
 
     reason: str
+    for_want_of_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,7 +354,7 @@ def _buffer(data: dict[str, Any]) -> Buffer:
 
 def _assembly(data: dict[str, Any]) -> Assembled | CannotAssemble:
     if "reason" in data:
-        return CannotAssemble(data["reason"])
+        return CannotAssemble(**data)
     return Assembled(**_tuples(data, "matrix_kinds"))
 
 

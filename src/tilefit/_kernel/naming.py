@@ -69,7 +69,7 @@ def check_source(path: Path, suffixes: Sequence[str]) -> None:
         raise InputError(f"{where}: syntax error: {error.msg}") from None
     except OSError as error:
         raise InputError(f"cannot read {name[:200]}: {error.strerror}") from None
-    except (ValueError, MemoryError, RecursionError) as error:
+    except (ValueError, MemoryError, RecursionError, SystemError) as error:
         raise InputError(f"cannot parse {name}: {str(error) or 'too deeply nested'}") from None
 
 

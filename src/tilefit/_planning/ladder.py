@@ -23,6 +23,7 @@ _IN_FLIGHT = (
     *(Why.EXPLICIT_ORDER, Why.ONE_STAGE),
 )
 _MOST_STEPS = 24
+_REFUSED = (Status.CANNOT_LOWER, Status.CANNOT_BUILD)
 _ENOUGH_REFUSALS = 3  # in a row
 
 
@@ -109,9 +110,9 @@ def _ends(rungs: Sequence[Rung]) -> bool:
     if last.status is Status.DOES_NOT_FIT:
         # the launch of the first value alone may fail: a small tile makes a large grid
         return len(rungs) > 1 or not last.memories_fit
-    if last.status is Status.CANNOT_LOWER:
+    if last.status in _REFUSED:
         latest = rungs[-_ENOUGH_REFUSALS:]
-        refused = all(rung.outcome.status is Status.CANNOT_LOWER for rung in latest)
+        refused = all(rung.outcome.status in _REFUSED for rung in latest)
         return refused and len(latest) == _ENOUGH_REFUSALS
     if last.total_bytes is None:
         return True  # its bytes depend on a size that is open

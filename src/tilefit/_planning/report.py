@@ -430,12 +430,12 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """1 if anything does not fit or cannot be lowered, 2 if anything is unknown, else 0.
+        """1 if anything does not fit, lower or build, 2 if anything is unknown, else 0.
 
         2 also where a kernel, or a whole file, could not be read.
         """
         statuses = {r.status for r in self.results}
-        if Status.DOES_NOT_FIT in statuses or Status.CANNOT_LOWER in statuses:
+        if statuses & {Status.DOES_NOT_FIT, Status.CANNOT_LOWER, Status.CANNOT_BUILD}:
             return 1
         failed = any(seen.failures for seen in self.files)
         return 2 if failed or Status.UNKNOWN in statuses else 0

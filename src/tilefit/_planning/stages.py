@@ -77,6 +77,8 @@ def largest_stages(
     for kernel in kernels:
         # fewer stages may mend a want of blocks
         limits = [c for c in judge(kernel).limits if c.name is not LaunchLimit.BLOCKS]
+        if any(c.status is Status.CANNOT_BUILD for c in limits):
+            return _none(parameter, current, "it cannot be built as it is")
         blocked = next((c for c in limits if c.status is Status.DOES_NOT_FIT), None)
         if blocked is not None:
             return _none(parameter, current, f"the launch fails on {blocked.name}")
@@ -208,6 +210,9 @@ class _Search:
         verdicts = [self.judge(kernel) for kernel in kernels]
         memories = [check for verdict in verdicts for check in verdict.memories]
         limits = [check for verdict in verdicts for check in verdict.limits]
+        unbuilt = next((check for check in limits if check.status is Status.CANNOT_BUILD), None)
+        if unbuilt is not None:
+            raise _StopError(f"{self.parameter}={stages} cannot be built: {unbuilt.reason}")
         fits = all(check.status is not Status.DOES_NOT_FIT for check in (*memories, *limits))
         depending = [*memories, *(check for check in limits if check.name is LaunchLimit.BLOCKS)]
         unknown = next((check for check in depending if check.status is Status.UNKNOWN), None)

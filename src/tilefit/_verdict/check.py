@@ -17,6 +17,7 @@ class Status(StrEnum):
 
     DOES_NOT_FIT = "does-not-fit"
     CANNOT_LOWER = "cannot-lower"
+    CANNOT_BUILD = "cannot-build"  # its bytes are known, and there is no machine code of it
     UNKNOWN = "unknown"
     FITS = "fits"
     NOT_ASKED = "not-asked"  # of a check alone: the question lacks what it is about
@@ -43,6 +44,7 @@ class LaunchLimit(StrEnum):
     REGISTERS = "registers"
     ROLES = "roles"
     STATIC = "static"
+    BUILD = "build"
     BLOCKS = "blocks"  # wanted of one core: the only one whose limit is the least
     LAUNCH = "launch"  # of a vendor whose limits are not known
     OVERLAP = "overlap"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tilefit._devices.names import Device
-from tilefit._kernel.kernel import Dim, Kernel
+from tilefit._kernel.kernel import CannotAssemble, Dim, Kernel
 from tilefit._kernel.memory import STAGING, Memory
 from tilefit._kernel.units import round_up
 from tilefit._placement.place import MemoryPlan
@@ -65,6 +65,7 @@ def judge(
     limits = (
         *_unplaced(kernel, plans, device),
         *_unread(kernel, memories),
+        *_build(kernel),
         *(found for check in launch for found in check(kernel, device, policy)),
     )
     if vanished:
@@ -153,6 +154,19 @@ def _unread(kernel: Kernel, memories: Sequence[Check]) -> Iterable[Check]:
     """Yield a check if bytes are missing and no memory says so: all of them would fit."""
     if not kernel.complete and all(check.value is not None for check in memories):
         yield _unknown(LaunchLimit.UNREAD, next(iter(kernel.unread), UNREAD))
+
+
+def _build(kernel: Kernel) -> Iterable[Check]:
+    """Yield a check if there is no machine code: what cannot be built does not run."""
+    made = kernel.assembly
+    if isinstance(made, CannotAssemble) and not made.for_want_of_tools:
+        yield Check(
+            name=LaunchLimit.BUILD,
+            value=None,
+            limit=None,
+            status=Status.CANNOT_BUILD,
+            reason=made.reason,
+        )
 
 
 # ---- the launch ------------------------------------------------------------------------------

@@ -361,7 +361,7 @@ def parse_value(text: str) -> Any:
 
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError, SystemError):
         pass
     from tilefit._kernel.dtype import parse_dtype
 

@@ -63,7 +63,7 @@ class SourceFrontend:
             raise InputError(f"{where}: syntax error: {error.msg}") from None
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
-        except (ValueError, MemoryError, RecursionError) as error:
+        except (ValueError, MemoryError, RecursionError, SystemError) as error:
             raise InputError(f"cannot parse {path}: {str(error) or 'too deeply nested'}") from None
         return SourceFile(path, tree, device_facts or {})
 

@@ -156,7 +156,6 @@ def lower(
             k,
             memories=tuple(map(_as_generated, k.memories)),
             assembly=CannotAssemble(reason),
-            notes=(*k.notes, reason),
         )
         for k in kernels
     )

@@ -107,6 +107,8 @@ def _counts(report: Report) -> Iterable[Text]:
     words = {Status.FITS: "fit", Status.DOES_NOT_FIT: "do not fit", Status.UNKNOWN: "unknown"}
     verdicts = report.kernel_verdicts
     shown = [f"{verdicts[status]} {word}" for status, word in words.items()]
+    if verdicts[Status.CANNOT_BUILD]:
+        shown.append(f"{verdicts[Status.CANNOT_BUILD]} cannot be built")
     if counts["planned"]:
         yield Text(f"Of the planned: {', '.join(shown)}.")
 

@@ -192,8 +192,10 @@ def _registers(result: Result) -> Iterable[Text]:
             kinds = f" ({', '.join(made.matrix_kinds)})" if made.matrix_kinds else ""
             matrix = f"   {made.matrix_instructions:,} matrix instructions{kinds}"
         what = f"{made.registers_per_thread} per thread at launch, {spills}{matrix}"
+    elif made.for_want_of_tools:
+        what = f"not built: {made.reason}"
     else:
-        what = f"cannot assemble: {made.reason}"
+        what = "registers per thread unknown: there is no machine code"
     yield from _labelled(label, what)
     roles = ", ".join(
         f"{role.name} {role.threads:,} threads" + (f" x {role.registers}" if role.registers else "")

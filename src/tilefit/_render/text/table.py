@@ -75,7 +75,7 @@ def _row(result: Result, varying: tuple[str, ...], notes: dict[str, int]) -> tup
     remarks = [result.reason] if result.status is not Status.FITS and result.reason else []
     remarks += list(result.lowered.notes) if result.lowered else []
     assembly = None if result.lowered is None else result.lowered.assembly
-    if isinstance(assembly, CannotAssemble):
+    if isinstance(assembly, CannotAssemble) and assembly.for_want_of_tools:
         remarks.append(f"not built: {assembly.reason}")
     marks = [notes.setdefault(remark, len(notes) + 1) for remark in remarks]
     if marks:

@@ -19,12 +19,14 @@ STYLE = {
     Status.FITS: "bold green",
     Status.DOES_NOT_FIT: "bold red",
     Status.CANNOT_LOWER: "bold red",
+    Status.CANNOT_BUILD: "bold red",
     Status.UNKNOWN: "bold yellow",
 }
 WORD = {
     Status.FITS: "FITS",
     Status.DOES_NOT_FIT: "DOES NOT FIT",
     Status.CANNOT_LOWER: "CANNOT LOWER",
+    Status.CANNOT_BUILD: "CANNOT BUILD",
     Status.UNKNOWN: "UNKNOWN",
 }
 
