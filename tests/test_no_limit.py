@@ -108,6 +108,16 @@ def test_occupancy_says_the_same_of_clusters() -> None:
     assert "no cluster limit is published for h100" in " ".join(answer.notes)
 
 
+def test_occupancy_says_what_it_takes_for_a_number_that_nobody_published() -> None:
+    h100 = device("h100")
+    unsaid = replace(h100, barriers_per_core=None, registers_per_block=None)
+    told = " ".join(occupancy(unsaid, threads=128).notes)
+    assert "no barriers_per_core is published for h100: taken as no limit" in told
+    assert "no registers_per_block is published for h100: taken as all of the core" in told
+    gone = replace(unsaid, no_limit=("barriers_per_core", "registers_per_block"))
+    assert "published" not in " ".join(occupancy(gone, threads=128).notes)
+
+
 def test_without_a_block_limit_a_block_may_hold_the_registers_of_its_core() -> None:
     """AMD: 1,024 threads x 256 registers are twice the 131,072 of a CU; 128 are all of them."""
     mi300x = device("mi300x")

@@ -12,6 +12,7 @@ from typing import Any
 
 from tilefit._devices.names import Device, device
 from tilefit._errors import InputError
+from tilefit._kernel.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +147,9 @@ _ASCEND_ARCHS = {
     "ascend950": "ascend-950",
 }
 _LINKED = ("ascend-910b", "ascend-910_93")
-LINK_BYTES = 256
-"""What GetCoreMemSize keeps of UB and of L1 for the cube-vector link on A2 and A3 (CANN
-asc-devkit, platform_ascendc.cpp)."""
+# of UB and L1 GetCoreMemSize keeps what the cube-vector link takes there (CANN asc-devkit,
+# platform_ascendc.cpp): it is the reserved part of our table
+_LINK = {"ub_size": Memory.UB, "l1_size": Memory.L1}
 # cube and vector cores go by other names where one core is both
 _ASCEND_CORES = {"ascend-310p": ("AI core", "vector"), "ascend-910a": ("AI core", "vector")}
 
@@ -240,7 +241,8 @@ def _npu(entry: Mapping[str, Any]) -> Attached:
     if not arch and product is not None and product.product:
         arch = product.arch
     if arch in _LINKED:
-        platform |= {k: platform[k] - LINK_BYTES for k in ("ub_size", "l1_size") if k in platform}
+        pools = {key: device(arch).pool(memory) for key, memory in _LINK.items() if key in platform}
+        platform |= {k: platform[k] - p.reserved_per_block_bytes for k, p in pools.items()}
     values = _renamed(platform, _PLATFORM)
     if _FIXPIPE[0] in platform:
         values["fixpipe.per_block_bytes"] = sum(platform.get(name, 0) for name in _FIXPIPE)

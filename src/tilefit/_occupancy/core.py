@@ -33,8 +33,7 @@ class CoreLimits:
         shared_reserved_bytes: Taken beside a block's own bytes.
         shared_granule_bytes: A block's share is rounded up to a multiple of this.
         carveouts_bytes: The sizes that shared memory can be set to, ascending.
-        barriers: Block barriers of the core; None where they limit nothing, or where no number
-            is published.
+        barriers: Block barriers of the core; None where they limit nothing.
     """
 
     core: str

@@ -132,6 +132,12 @@ def pool_problem(roles: tuple[Role, ...], request: Request) -> Problem | str:
 
 def notes(device: Device, limits: CoreLimits, request: Request) -> Iterable[str]:
     """Yield what one should know beside the numbers."""
+    for name, taken in (
+        ("barriers_per_core", "as no limit"),
+        ("registers_per_block", "as all of the core"),
+    ):
+        if getattr(device, name) is None and name not in device.no_limit:
+            yield f"no {name} is published for {device.name}: taken {taken}"
     most = limits.max_registers_per_thread
     registers: int | None = request.registers
     if registers is not None and most < registers <= limits.accepted_registers:

@@ -108,10 +108,9 @@ class _TritonDriver:
         import torch
 
         major, minor = torch.cuda.get_device_capability()  # the answer of the sandbox
-        if major:
-            return SimpleNamespace(backend="cuda", arch=10 * major + minor, warp_size=32)
         found: Any = torch.cuda.get_device_properties(0)
-        return SimpleNamespace(backend="hip", arch=found.gcnArchName, warp_size=found.warp_size)
+        backend, arch = ("cuda", 10 * major + minor) if major else ("hip", found.gcnArchName)
+        return SimpleNamespace(backend=backend, arch=arch, warp_size=found.warp_size)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
