@@ -34,6 +34,7 @@ KNOWN = {
     "cluster_portable_max": 8,
     "cluster_max": 16,
     "warp_size": 32,
+    "register_granule": 256,
     "registers_per_core": 65536,
     "registers_per_block": 65536,
 }
@@ -74,6 +75,12 @@ def test_no_limit_fits_and_an_unpublished_one_is_unknown(
     open_ = limit_check(one, on_card(field, "unknown"), name)
     assert (open_.status, open_.limit) == (Status.UNKNOWN, None)
     assert open_.reason == f"no {name} limit is published for card"
+
+
+@pytest.mark.parametrize("field", ["warp_size", "register_granule"])
+def test_registers_are_unknown_where_nobody_published_how_a_warp_gets_them(field: str) -> None:
+    found = limit_check(WITH_REGISTERS, on_card(field, "unknown"), "registers")
+    assert (found.status, found.reason) == (Status.UNKNOWN, f"no {field} is published for card")
 
 
 def test_a_symbolic_grid_needs_no_size_where_there_is_no_limit() -> None:

@@ -299,16 +299,20 @@ def _static(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
 def _registers(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     """Check the registers of an assembled kernel: those of a block, and those of its roles."""
     threads, made = kernel.launch.threads, kernel.assembled
-    if threads is None or made is None or device.warp_size is None:
+    if threads is None or made is None:
         return
     each = made.registers_per_thread
-    granule = device.register_granule or 1
-    warps = -(-threads // device.warp_size)
-    needed = warps * round_up(each * device.warp_size, granule)
-    limit = _Limit.of(device, "registers_per_block")
-    if limit.absent:  # then a block may hold all that a core has
-        limit = _Limit.of(device, "registers_per_core")
-    yield _at_most(LaunchLimit.REGISTERS, needed, limit)
+    if device.warp_size is None or device.register_granule is None:
+        lacking = "warp_size" if device.warp_size is None else "register_granule"
+        reason = f"no {lacking} is published for {device.name}"
+        yield _unknown(LaunchLimit.REGISTERS, reason)
+    else:
+        warps = -(-threads // device.warp_size)
+        needed = warps * round_up(each * device.warp_size, device.register_granule)
+        limit = _Limit.of(device, "registers_per_block")
+        if limit.absent:  # then a block may hold all that a core has
+            limit = _Limit.of(device, "registers_per_core")
+        yield _at_most(LaunchLimit.REGISTERS, needed, limit)
     wanted = sum(role.threads * (role.registers or 0) for role in kernel.roles)
     pool = each * threads
     if wanted > pool:
