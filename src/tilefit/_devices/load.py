@@ -290,7 +290,9 @@ class _Reader:
         elif isinstance(value, int) and _whole(value):
             number = value
         else:
-            raise InputError(f"{where}: {value!r} is not a whole number from 0")
+            raise InputError(
+                f'{where}: {value!r} is not a whole number from 0, nor "none" or "unknown"'
+            )
         note = self._notes.get(key, "")
         self._facts.append(Fact(key, number, unit, source, confidence, note, value == "none"))
         return number
