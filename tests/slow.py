@@ -1,10 +1,10 @@
 """Which tests are slow: made from the durations of a whole run.
 
-    python -m pytest -m "" --durations=0 > durations.txt; python -m tests.slow durations.txt
+    python -m pytest -m "" --durations=0 > durations.txt; python -m tests.slow durations.txt ...
 
-writes tests/slow.txt. A test is slow that took more than three seconds. What is run for many
-parameters keeps its quickest in the fast tier, as far as fifteen seconds go, and always one if that
-takes less than six: each kind is there.
+writes tests/slow.txt; of several runs the longest time of a test counts. A test is slow that took
+more than three seconds. What is run for many parameters keeps its quickest in the fast tier, as far
+as fifteen seconds go, and always one if that takes less than six: each kind is there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def slow_tests(durations: str) -> list[str]:
     """Return the ids of the tests that are slow by what pytest's ``--durations=0`` printed."""
     seconds: dict[str, float] = {}
     for each, test in re.findall(r"^\s*([\d.]+)s call +(tests/\S.*)$", durations, re.M):
-        seconds[test] = float(each)
+        seconds[test] = max(float(each), seconds.get(test, 0.0))
     kinds: dict[str, list[str]] = defaultdict(list)
     for test in seconds:
         kinds[test.partition("[")[0]].append(test)
@@ -41,6 +41,6 @@ def slow_tests(durations: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    found = slow_tests(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    found = slow_tests("\n".join(Path(name).read_text(encoding="utf-8") for name in sys.argv[1:]))
     LIST.write_text("".join(f"{test}\n" for test in found), encoding="utf-8")
     print(f"{len(found)} slow tests")
