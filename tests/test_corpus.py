@@ -35,8 +35,13 @@ def entries(module: str, kernel: str) -> dict[str, dict[str, Any]]:
     }
 
 
+FAST = "sm_90a"  # the target of the fast tier; what is lowered for it, others share
 CASES = [
-    pytest.param(module, kernel, target, entry, id=f"{module}.{kernel}-{target}")
+    pytest.param(
+        *(module, kernel, target, entry),
+        id=f"{module}.{kernel}-{target}",
+        marks=() if target == FAST else pytest.mark.slow,
+    )
     for module, kernel in KERNEL_NAMES
     for target, entry in entries(module, kernel).items()
 ]
@@ -115,7 +120,7 @@ def test_there_are_at_least_30_kernels() -> None:
 
 
 @pytest.mark.tilelang
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("target", [pytest.param("sm_80", marks=pytest.mark.slow), FAST])
 def test_at_least_20_kernels_have_three_dynamic_buffers_and_real_reuse(target: str) -> None:
     """Reuse: the bytes of all dynamic buffers are more than the dynamic total."""
     reusing = set()
@@ -175,7 +180,7 @@ def test_an_open_size_is_in_the_grid_or_the_loop_until_it_is_given() -> None:
 
 
 @pytest.mark.tilelang
-@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("target", [pytest.param("sm_80", marks=pytest.mark.slow), FAST])
 def test_the_pass_configs_of_the_author_hold(target: str) -> None:
     path = CORPUS / "own_configs.py"
     tile, operand = 64 * 64 * 2, 64 * 32 * 2
