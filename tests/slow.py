@@ -3,8 +3,8 @@
     python -m pytest -m "" --durations=0 > durations.txt; python -m tests.slow durations.txt ...
 
 writes tests/slow.txt; of several runs the longest time of a test counts. A test is slow that took
-more than two and a half seconds. What is run for many parameters keeps its quickest in the fast tier, as far
-as ten seconds go, and always one if that takes less than six: each kind is there.
+more than two and a half seconds. What is run for many parameters keeps its quickest in the fast
+tier, as far as ten seconds go, and always one if that takes less than six: each kind is there.
 """
 
 from __future__ import annotations
