@@ -48,6 +48,17 @@ class Options:
             )
         if self.blocks is not None and (type(self.blocks) is not int or self.blocks < 1):
             raise InputError(f"blocks={self.blocks!r} is not a whole number from 1")
+        for name in ("assemble", "suggest", "stages", "estimate", "cache"):
+            value = getattr(self, name)
+            if type(value) is not bool and not (name == "suggest" and value is None):
+                words = "True, False or None" if name == "suggest" else "True or False"
+                raise InputError(f"{name}={value!r} is not {words}")
+        for name in ("ladder", "frontend"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise InputError(f"{name}={value!r} is not a name")
+        if self.progress is not None and not callable(self.progress):
+            raise InputError(f"progress={self.progress!r} cannot be called with a line")
 
     @property
     def policy(self) -> Policy:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import select
 import signal
@@ -21,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilefit._errors import InterpreterError, WorkerError
+from tilefit._errors import InputError, InterpreterError, WorkerError
 from tilefit._frontends.protocol import OTHER_PYTHON
 from tilefit._home import PACKAGE
 from tilefit._reading.said import Said, error_of
@@ -57,6 +58,15 @@ class Limits:
     seconds: float = 120.0
     memory_bytes: int = 8 * 2**30
     processes: int = 64
+
+    def __post_init__(self) -> None:
+        seconds = self.seconds
+        if type(seconds) not in (int, float) or not 0 < seconds < math.inf:
+            raise InputError(f"seconds={seconds!r} is not a number of seconds above 0")
+        for name in ("memory_bytes", "processes"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise InputError(f"{name}={value!r} is not a whole number from 1")
 
 
 class Child:
