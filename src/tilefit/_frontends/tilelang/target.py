@@ -25,7 +25,7 @@ _FAMILIES = (
     ("tensor memory (tcgen05)", re.compile(r"tcgen05|tmem"), lambda v: v in TENSOR_VERSIONS),
     ("wgmma", re.compile(r"wgmma|warpgroup_(arrive|commit|wait)"), lambda v: v in WGMMA_VERSIONS),
     ("TMA", re.compile(r"^tl\.(tma_|create_tma)"), lambda v: v >= FIRST_WARP_GROUPS),
-    ("setmaxnreg", re.compile(r"set_max_nreg"), lambda v: v >= FIRST_WARP_GROUPS),
+    ("setmaxnreg", re.compile(r"\bset_max_nreg\b"), lambda v: v >= FIRST_WARP_GROUPS),
     ("MFMA", re.compile(r"mfma|amdgcn"), lambda _: False),
 )
 
