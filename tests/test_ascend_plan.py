@@ -38,7 +38,7 @@ from tilefit._planning.outcome import judged
 from tilefit._planning.planner import Planner
 from tilefit._planning.question import Options
 from tilefit._planning.reader import Reader
-from tilefit._planning.report import Edit, Report, Result
+from tilefit._planning.report import Edit, NextStep, Report, Result
 from tilefit._planning.residency import residency, rounds, uses_cube
 from tilefit._planning.stages import largest_stages
 from tilefit._planning.suggest import cuts_of, edits, tried_edits
@@ -540,7 +540,7 @@ def test_the_smallest_change_was_tried() -> None:
     (first, *_) = [t for t in result.tried if t.outcome.status is Status.FITS]
     assert first.edit.params == (("tile", 256),)
     assert (first.outcome.memory, first.outcome.total_bytes) == ("ub", 2 * 256 * 384)
-    assert result.try_next_tried
+    assert result.next_step is NextStep.FITS
 
 
 def test_a_migration_shows_each_memory_of_each_chip() -> None:

@@ -16,7 +16,7 @@ from tests.values import KIB, buffer, kernel, made
 from tilefit._kernel.kernel import Kernel, Role
 from tilefit._kernel.memory import Memory
 from tilefit._placement.account import account
-from tilefit._planning.report import Edit, Outcome, Report, Residency, Result, Rung, Tried
+from tilefit._planning.report import Edit, NextStep, Outcome, Report, Residency, Result, Rung, Tried
 from tilefit._planning.suggest import loss_of
 from tilefit._render.text import map as _text
 from tilefit._verdict.judge import Status
@@ -448,7 +448,7 @@ def test_the_ladder_comes_before_the_edits_and_the_command_last() -> None:
         ladder_parameter="num_stages",
         tried=(Tried(STAGE, came_to(KIB)),),
         try_next="tilefit plan made.py::made -d h100 --set num_stages=3",
-        try_next_tried=True,
+        next_step=NextStep.FITS,
     )
     places = [
         next(n for n, line in enumerate(lines) if line.startswith(start))

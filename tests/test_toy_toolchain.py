@@ -198,6 +198,44 @@ def test_what_goes_wrong_is_one_line(
     assert refused or len(done.stderr.splitlines()) == 1
 
 
+def test_a_folder_holds_files_of_every_toolchain(installed: Path, program: Path) -> None:
+    folder = program.parent / "kernels"
+    folder.mkdir()
+    (folder / "one.toy").write_text(PROGRAM, encoding="utf-8")
+    (folder / "two.toy").write_text(PROGRAM, encoding="utf-8")
+    (folder / "notes.txt").write_text("toylang 1, in words", encoding="utf-8")
+    for _ in range(2):  # no answer is kept that another .toy file would change
+        done = tilefit(installed, "plan", str(folder), "-d", "h100", "--json")
+        assert (done.returncode, done.stderr) == (0, "")
+        seen = json.loads(done.stdout)["seen"]
+        assert (seen["seen"], seen["planned"]) == (2, 2)
+    (folder / "three.toy").write_text(PROGRAM, encoding="utf-8")
+    done = tilefit(installed, "plan", str(folder), "-d", "h100", "--json")
+    assert json.loads(done.stdout)["seen"]["planned"] == 3
+
+
+@pytest.mark.parametrize(
+    ("answer_of_read", "said"),
+    [
+        ("return ()", "Toy gave no kernel for main"),
+        ("return ({},)", "the frontend gave a dict, where a Kernel is right"),
+        ("raise ValueError('no')", "no"),
+    ],
+)
+@pytest.mark.parametrize("flags", [(), ("--json",), ("--ladder", "depth"), ("--format", "csv")])
+def test_an_answer_that_is_no_kernel_is_one_line(
+    installed: Path, program: Path, answer_of_read: str, said: str, flags: tuple[str, ...]
+) -> None:
+    module = installed / "toylang_tilefit.py"
+    text = module.read_text(encoding="utf-8")
+    start = "    def read(self, request):\n"
+    module.write_text(text.replace(start, f"{start}        {answer_of_read}\n"), encoding="utf-8")
+    done = tilefit(installed, "plan", f"{program}::main", "-d", "h100", *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_without_its_package_it_is_unknown(program: Path) -> None:
     done = tilefit(None, "plan", f"{program}::main", "-d", "h100", "--frontend", "toy")
     assert (done.returncode, done.stdout) == (2, "")

@@ -8,12 +8,14 @@ in which tilefit is not installed.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import cast
 
 from tilefit._errors import InputError, ToolchainError, UnknownNameError
 from tilefit._frontends.protocol import Compiling, Frontend
+from tilefit._kernel.toolchain import Toolchain
 
 GROUP = "tilefit.frontends"
 DEFAULT = "tilelang"
@@ -89,12 +91,28 @@ def frontend(name: str) -> Frontend:
 
 def recognised(text: bytes) -> str | None:
     """Return the name of the frontend whose kernels a file is written for; None if of none."""
-    for name in (*_MARKED, *_others()):
-        if any(mark.encode() in text for mark in frontend(name).toolchain.marks):
+    for name, toolchain in ((name, frontend(name).toolchain) for name in _MARKED):
+        if any(mark.encode() in text for mark in toolchain.marks):
             return name
+    for toolchain in _others():
+        if any(mark.encode() in text for mark in toolchain.marks):
+            return toolchain.name
     return None
 
 
+def suffixes() -> tuple[str, ...]:
+    """Return what the names of files end in that any frontend reads."""
+    own = (frontend(name).toolchain for name in OWN)
+    found = (suffix for one in (*own, *_others()) for suffix in one.suffixes)
+    return tuple(dict.fromkeys(found))
+
+
 @cache
-def _others() -> tuple[str, ...]:
-    return tuple(name for name in references() if name not in OWN)
+def _others() -> tuple[Toolchain, ...]:
+    """Return the toolchains of others; one that cannot be imported costs itself alone."""
+    found = []
+    for name in references():
+        if name not in OWN:
+            with suppress(ToolchainError):  # it says so where it is asked for by name
+                found.append(frontend(name).toolchain)
+    return tuple(found)

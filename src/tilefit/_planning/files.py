@@ -16,7 +16,7 @@ from tilefit._frontends import registry
 from tilefit._planning.one_file import OneFile
 from tilefit._planning.question import Question
 from tilefit._planning.report import FileSeen, Report, Result
-from tilefit._reading.kept import python_files
+from tilefit._reading.kept import source_files
 from tilefit._reading.opener import Opener
 
 
@@ -71,7 +71,7 @@ def plan_folder(
         InputError: There is no Python file or no kernel, or none has one of the parameters.
         ToolchainError: The toolchain is missing.
     """
-    files = [Path(name) for name in python_files(str(folder))]
+    files = [Path(name) for name in source_files(str(folder), registry.suffixes())]
     if not files:
         raise InputError(f"{folder}: no Python file in this folder")
     mentioned = [path for path in files if _mentions(path)]

@@ -161,6 +161,8 @@ def plan_below(
     devices = _devices(device)
     question = Question(devices, params, replace(options, stages=False, suggest=False))
     store = (store or Store()) if options.cache and not options.estimate else None
+    if store is not None and registry.suffixes() != (".py",):
+        store.complete = False  # a printed answer rests on the Python files alone
     return plan_folder(
         Path(folder),
         question,

@@ -20,7 +20,7 @@ from tilefit._placement.place import owned, place
 from tilefit._planning.ladder import ladder, parse_ladder, steps
 from tilefit._planning.question import Options
 from tilefit._planning.reader import Reader, target_of, why_unread
-from tilefit._planning.report import Result, Rung, Stages, Tried
+from tilefit._planning.report import NextStep, Result, Rung, Stages, Tried
 from tilefit._planning.residency import by_core, residency, rounds, worst_residency
 from tilefit._planning.stages import largest_stages, stage_parameter, versions_of
 from tilefit._planning.suggest import cuts_of, loss_of, tried_edits
@@ -96,8 +96,8 @@ class Planner:
             reason += self._reuse(read, tried, device)
             result = self._without_kernel(Status.CANNOT_LOWER, reason, device, target, rungs)
             if any(one.outcome.status is Status.FITS for one in tried):
-                command, compiled = self._next_command(device, result.stages, tried)
-                result = replace(result, try_next=command, try_next_tried=compiled)
+                command, step = self._next_command(device, result.stages, tried)
+                result = replace(result, try_next=command, next_step=step)
             return [replace(result, tried=tried)]
         parameter, current = self._stage_parameter()
         stages = self._not_searched(parameter, current)
@@ -210,9 +210,9 @@ class Planner:
         uses = owned(place(kernel), device)
         held = residency(kernel, device)
         helped = any(one.outcome.status is Status.FITS for one in tried)
-        command, compiled = None, False
+        command, step = None, None
         if verdict.status is Status.DOES_NOT_FIT:
-            command, compiled = self._next_command(device, stages, tried)
+            command, step = self._next_command(device, stages, tried)
         return Result(
             file=self.source.rpartition("::")[0],
             kernel=kernel.name,
@@ -242,7 +242,7 @@ class Planner:
             tried=tuple(replace(one, loss=loss_of(one, kernel, held)) for one in tried),
             advice=() if helped else advice(kernel, (*verdict.memories, *verdict.limits), device),
             try_next=command,
-            try_next_tried=compiled,
+            next_step=step,
         )
 
     def _without_kernel(
@@ -285,8 +285,8 @@ class Planner:
 
     def _next_command(
         self, device: Device, stages: Stages, tried: tuple[Tried, ...]
-    ) -> tuple[str, bool]:
-        """Return the command to paste after a misfit, and whether its answer was compiled here."""
+    ) -> tuple[str, NextStep]:
+        """Return the command to paste after a misfit, and what is known of its answer."""
         changed = dict(self.params)
         fitting = [t.edit for t in tried if t.outcome.status is Status.FITS]
         settable = next((edit for edit in fitting if not edit.pass_configs), None)
@@ -300,15 +300,18 @@ class Planner:
         for name, value in changed.items():
             words += ["--set", f"{name}={value}"]
         words += _as_asked(self.options)
-        compiled = changed != dict(self.params)
-        if not compiled and self.options.suggest is not False:
-            words.append("--list")  # else the command itself tries edits
-        return shlex.join(words), compiled
+        step = NextStep.FITS if changed != dict(self.params) else NextStep.TRIES
+        if step is NextStep.TRIES and self.options.suggest is not False:
+            words.append("--list")
+            step = NextStep.LISTS
+        return shlex.join(words), step
 
 
 def _as_asked(options: Options) -> list[str]:
     """Return the flags without which a command to paste would answer another question."""
     flags = ["--estimate"] if options.estimate else []
+    if options.frontend is not None:
+        flags += ["--frontend", options.frontend]
     if options.headroom_bytes:
         flags += ["--headroom", str(options.headroom_bytes)]
     if options.blocks is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tilefit._assembler.assemble import assembled
 from tilefit._devices.names import Device
-from tilefit._errors import InputError, RefusedError
+from tilefit._errors import InputError, KernelError, RefusedError
 from tilefit._frontends import registry
 from tilefit._kernel.kernel import Kernel, Listing
 from tilefit._kernel.request import Request
@@ -111,6 +111,8 @@ class Reader:
 
     def _lowered(self, request: Request) -> tuple[Kernel, ...]:
         kernels = self.read(request)
+        if not kernels:  # no kernel would be no misfit either
+            raise KernelError(f"{self.toolchain.title} gave no kernel for {request.kernel}")
         if not self.assemble:
             return kernels
         self.say(f"assembling {self.kernel} for {request.target}")

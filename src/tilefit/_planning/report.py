@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from tilefit._errors import Cause
@@ -204,6 +205,14 @@ class Tried:
     loss: Loss = Loss()
 
 
+class NextStep(StrEnum):
+    """What is known of the answer of a command to paste."""
+
+    FITS = "fits"  # it was read here, and fits
+    TRIES = "tries"  # it tries small edits
+    LISTS = "lists"  # it lists what can be changed
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """One device function on one device.
@@ -237,7 +246,7 @@ class Result:
         tried: Edits that were lowered.
         advice: What an edit of the source could do; nothing of it was tried.
         try_next: Command to paste when it does not fit.
-        try_next_tried: Whether what that command says was compiled here.
+        next_step: What is known of its answer; None without one.
     """
 
     file: str
@@ -268,7 +277,7 @@ class Result:
     tried: tuple[Tried, ...] = ()
     advice: tuple[str, ...] = ()
     try_next: str | None = None
-    try_next_tried: bool = False
+    next_step: NextStep | None = None
 
     @property
     def main(self) -> Check | None:

@@ -36,7 +36,7 @@ class KeptAnswer:
         """
         self._store = store
         self._since = clock()
-        self._files = [*python_files(folder), *_configurations()]
+        self._files = [*source_files(folder), *_configurations()]
         parts = [current_folder(), folder, list(asked), self._files, steering(), own_code()]
         self._question = digest(json.dumps(["answer", *parts], default=repr))
 
@@ -79,8 +79,13 @@ def _text(file: str) -> str:
     return "attached"
 
 
-def python_files(folder: str) -> list[str]:
-    """Return the Python files below a folder in order, leaving out what is not the author's."""
+def source_files(folder: str, suffixes: tuple[str, ...] = (".py",)) -> list[str]:
+    """Return the files below a folder in order, leaving out what is not the author's.
+
+    Args:
+        folder: Where to look.
+        suffixes: What their names end in.
+    """
     found: list[str] = []
     below: list[str] = []
     try:
@@ -89,11 +94,11 @@ def python_files(folder: str) -> list[str]:
                 if entry.is_dir(follow_symlinks=False):
                     if _is_the_authors(entry):
                         below.append(entry.path)
-                elif entry.name.endswith(".py") and not _is_special(entry):
+                elif entry.name.endswith(suffixes) and not _is_special(entry):
                     found.append(entry.path)
     except OSError:
         return []
-    return found + [path for one in below for path in python_files(one)]
+    return found + [path for one in below for path in source_files(one, suffixes)]
 
 
 def _is_the_authors(folder: os.DirEntry[str]) -> bool:

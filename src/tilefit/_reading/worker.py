@@ -36,6 +36,7 @@ from tilefit._frontends.loaded import loaded_files
 from tilefit._frontends.protocol import Compiling, Source
 from tilefit._frontends.registry import load
 from tilefit._frontends.user_code import describe
+from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.request import Request
 from tilefit._reading.said import Said
 from tilefit._reading.sought import INSTALLED, Sought
@@ -119,8 +120,8 @@ def _serve_file(
                 found = [_plain(k) for k in source.kernels()]
                 answer(kernels=found, version=frontend.version(), **more)
             else:
-                kernels = source.read(Request.from_dict(request["request"]))
-                answer(kernels=[k.to_dict() for k in kernels])
+                kernels: tuple[object, ...] = source.read(Request.from_dict(request["request"]))
+                answer(kernels=[_checked(one).to_dict() for one in kernels])
         except RefusedError as error:
             answer(error=Said.REFUSED, message=str(error), cause=error.cause)
         except InputError as error:
@@ -133,6 +134,14 @@ def _serve_file(
         if not line:
             _leave()
         request = json.loads(line)
+
+
+def _checked(kernel: object) -> Kernel:
+    """Return what a frontend read, which may be anybody's."""
+    if not isinstance(kernel, Kernel):
+        kind = type(kernel).__name__
+        raise KernelError(f"the frontend gave a {kind}, where a Kernel is right")
+    return kernel
 
 
 def _package_folders() -> list[str]:

@@ -102,9 +102,9 @@ def _takes_registers(answer: Occupancy) -> str:
     words = [f"{answer.warps_per_block:,} {_warps(answer)}s x {per_warp:,}"]
     words += _rounded(asked, per_warp, " each")
     text = _explained(f"{allocated:,} of {limits.registers_per_core:,}", words)
-    if answer.vendor == "amd":
+    if answer.vendor in _PER_PART:
         slots = answer.max_warps_per_subpartition
-        text += f"; {answer.warps_per_subpartition} of {slots} waves per SIMD"
+        text += f"; {answer.warps_per_subpartition} of {slots} {_PER_PART[answer.vendor]}"
     return text
 
 
@@ -200,7 +200,12 @@ def _command(answer: Occupancy, spec: str) -> Sequence[str]:
 
 
 def _warps(answer: Occupancy) -> str:
-    return "wave" if answer.vendor == "amd" else "warp"
+    return _WARP.get(answer.vendor, "warp")
+
+
+_WARP = {"amd": "wave"}
+_PER_PART = {"amd": "waves per SIMD"}
+"""What a vendor calls it, and where it says how full a part of a core is."""
 
 
 def _blocks(count: int) -> str:

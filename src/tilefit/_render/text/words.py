@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.text import Text
 
 from tilefit._kernel.kernel import Dim
-from tilefit._planning.report import Residency, Result
+from tilefit._planning.report import NextStep, Residency, Result
 from tilefit._verdict.judge import Status
 
 WIDTH = 80
@@ -130,10 +130,9 @@ def percent(value: int, limit: int) -> str:
 
 def next_words(result: Result) -> str:
     """Say what is known of the command to paste."""
-    if not result.try_next_tried:
-        listed = (result.try_next or "").endswith("--list")
-        return "what can be changed" if listed else "tries small edits"
-    return "estimated here, fits" if result.estimated else "compiled here, fits"
+    if result.next_step is NextStep.FITS:
+        return "estimated here, fits" if result.estimated else "compiled here, fits"
+    return "what can be changed" if result.next_step is NextStep.LISTS else "tries small edits"
 
 
 def blocks(found: Residency) -> str:
