@@ -122,17 +122,35 @@ def test_headroom_flips_at_the_last_free_byte(
     assert printed["memories"][0]["limit_bytes"] == 227 * KIB - headroom
 
 
+# two stages on sm_80, which has no roles: 167,936 B of an SM, 1,024 B of them for each block
+TWO_STAGES = 2 * (128 * 64 + 64 * 128) * 2
+
+
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize(("wanted", "status", "code"), [(2, "unknown", 2), (3, "does-not-fit", 1)])
 def test_wanted_blocks(
     wanted: int, status: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert SM_BYTES // (GEMM_BYTES + DRIVER_BYTES) == 2
-    (one,) = tilefit.plan(GEMM, "h100", options=tilefit.Options(blocks=wanted)).results
+    assert 164 * KIB // (TWO_STAGES + DRIVER_BYTES) == 2
+    options = tilefit.Options(blocks=wanted)
+    (one,) = tilefit.plan(GEMM, "a100", options=options, num_stages=2).results
     assert one.status == status
-    assert main(["plan", GEMM, "-d", "h100", "--blocks", str(wanted)]) == code
+    words = ("--set", "num_stages=2", "--blocks", str(wanted))
+    assert main(["plan", GEMM, "-d", "a100", *words]) == code
     text = " ".join(capsys.readouterr().out.split())
     assert f"{wanted} blocks wanted: one SM holds at most 2 by shared" in text
+
+
+@pytest.mark.usefixtures("recorded")
+def test_what_the_roles_take_refutes_without_an_assembler(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A producer of 128 threads with 24 registers, a consumer of 128 with 240, of 65,536."""
+    assert 65536 // (128 * 24 + 128 * 240) == 1
+    assert SM_BYTES // (GEMM_BYTES + DRIVER_BYTES) == 2
+    assert main(["plan", GEMM, "-d", "h100", "--blocks", "2"]) == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "2 blocks wanted: one SM holds at most 1 by registers" in text
 
 
 @pytest.mark.usefixtures("recorded")

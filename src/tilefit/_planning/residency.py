@@ -42,23 +42,50 @@ def residency(kernel: Kernel, device: Device) -> Residency | None:
         return Residency(
             blocks=0, exact=True, limiters=(), by_shared=None, by_registers=None, core=core
         )
-    made = kernel.assembled
+    exact = kernel.assembled is not None
     found = occupancy(
         device,
         threads=threads,
-        registers=None if made is None else made.registers_per_thread,
+        registers=_registers(kernel, threads),
         static_smem=use.static_bytes,
         dynamic_smem=use.dynamic_bytes,
     )
     alone = dict(found.blocks_by)
+    held = dict.fromkeys(found.limiters, found.blocks_per_core)
+    tensor = _tensor_blocks(kernel, device)
+    if tensor is not None and tensor <= found.blocks_per_core:
+        held = {Memory.TENSOR: tensor, **(held if tensor == found.blocks_per_core else {})}
     return Residency(
-        blocks=found.blocks_per_core,
-        exact=made is not None,
-        limiters=found.limiters,
+        blocks=min(held.values(), default=found.blocks_per_core),
+        exact=exact,
+        limiters=tuple(held),
         by_shared=alone.get(use.memory),
-        by_registers=alone.get("registers"),
+        by_registers=alone.get("registers") if exact else None,
         core=core,
     )
+
+
+def _registers(kernel: Kernel, threads: int) -> int | None:
+    """Return the registers of a thread at launch, or the least that they can be; None if unknown.
+
+    What the roles hold after setmaxnreg comes out of the block's own registers, so as many have to
+    be there at launch (PTX ISA, setmaxnreg).
+    """
+    if kernel.assembled is not None:
+        return kernel.assembled.registers_per_thread
+    held = sum(role.threads * (role.registers or 0) for role in kernel.roles)
+    return -(-held // threads) or None
+
+
+def _tensor_blocks(kernel: Kernel, device: Device) -> int | None:
+    """Return how many blocks hold their tensor memory at once; None if none of it is used.
+
+    One more block may be resident, and waits in its allocation until another ends.
+    """
+    use = kernel.use(Memory.TENSOR)
+    if use is None or not use.total_bytes or not device.has(Memory.TENSOR):
+        return None
+    return device.pool(Memory.TENSOR).per_core_bytes // use.total_bytes
 
 
 def worst_residency(kernels: tuple[Kernel, ...], device: Device) -> Residency | None:

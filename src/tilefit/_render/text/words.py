@@ -142,4 +142,5 @@ def blocks(found: Residency) -> str:
     held = " and ".join(found.limiters)
     if found.exact:
         return f"{found.blocks} per {found.core}, held by {held}"
-    return f"at most {found.blocks} per {found.core} by {held} (registers unknown)"
+    known = "what its roles take" if "registers" in found.limiters else "registers unknown"
+    return f"at most {found.blocks} per {found.core} by {held} ({known})"
