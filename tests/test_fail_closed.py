@@ -18,6 +18,7 @@ from tilefit._kernel.kernel import Buffer, Kernel, Launch, Loop, MemoryUse
 from tilefit._kernel.memory import Memory, Owner
 from tilefit._placement.place import place
 from tilefit._verdict import judge as rules
+from tilefit._verdict import launch
 from tilefit._verdict.check import Status
 
 # the memories whose limits are those of one block or core, and that a compiler lays out
@@ -146,9 +147,9 @@ def _drop_memory(memory: Memory) -> Callable[[pytest.MonkeyPatch], None]:
 
 def _drop_launch(vendor: str, name: str) -> Callable[[pytest.MonkeyPatch], None]:
     def apply(patch: pytest.MonkeyPatch) -> None:
-        left = tuple(c for c in rules._LAUNCH_CHECKS[vendor] if c.__name__ != name)
-        assert len(left) < len(rules._LAUNCH_CHECKS[vendor])
-        patch.setattr(rules, "_LAUNCH_CHECKS", {**rules._LAUNCH_CHECKS, vendor: left})
+        left = tuple(c for c in launch.LAUNCH_CHECKS[vendor] if c.__name__ != name)
+        assert len(left) < len(launch.LAUNCH_CHECKS[vendor])
+        patch.setattr(rules, "LAUNCH_CHECKS", {**launch.LAUNCH_CHECKS, vendor: left})
 
     return apply
 
@@ -191,7 +192,7 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     "no check of threads on AMD": _drop_launch("amd", "_threads"),
     "what is undecided is passed over": _drop_launch("nvidia", "_undecided"),
     "per core for per block": _swapped_limits,
-    "a vendor without checks fits": _patched("_no_launch_checks", lambda *_: ()),
+    "a vendor without checks fits": _patched("no_launch_checks", lambda *_: ()),
 }
 
 

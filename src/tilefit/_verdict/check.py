@@ -144,3 +144,8 @@ def no_blocks(axis: LaunchLimit, blocks: int, limit: int | None) -> Check:
         reason=f"the grid has no blocks in {axis[-1]} at these sizes: nothing would run; "
         "set the problem sizes and tiles with --set",
     )
+
+
+def unknown(name: Memory | LaunchLimit, reason: str) -> Check:
+    """Return a check of which nothing can be said, and why."""
+    return Check(name=name, value=None, limit=None, status=Status.UNKNOWN, reason=reason)
