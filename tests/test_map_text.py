@@ -18,6 +18,8 @@ from tilefit._kernel.memory import Memory
 from tilefit._placement.account import account
 from tilefit._planning.report import Edit, NextStep, Outcome, Report, Residency, Result, Rung, Tried
 from tilefit._planning.suggest import loss_of
+from tilefit._render import json as _json
+from tilefit._render import table as _table
 from tilefit._render.text import map as _text
 from tilefit._verdict.judge import Status
 from tilefit.cli import main
@@ -468,3 +470,17 @@ def test_registers_and_tensor_memory_take_no_part_in_the_drawn_map() -> None:
         )
     )
     assert not [line for line in lines if line.startswith("        ") and " acc 64 B" in line]
+
+
+@pytest.mark.parametrize("by_core", [False, True])
+def test_a_check_that_is_missing_crashes_no_renderer(by_core: bool) -> None:
+    """A launch that nobody asked about, or a check that a toolchain does not know."""
+    whole = result(kernel(buffer("A", 64, offset=0)))
+    bare = replace(whole, limits=(), by_core=by_core)
+    unread = replace(bare, lowered=None, uses=(), memories=(), residency=None)
+    for one in (bare, unread, replace(bare, memories=(), uses=())):
+        for report in (Report((one,)), Report((one, replace(one, device="another")))):
+            assert _text.render(report).plain
+            assert _json.render(report)
+            assert _table.render_csv(report)
+            assert _table.render_md(report)
