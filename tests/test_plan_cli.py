@@ -19,9 +19,9 @@ from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Listing
 from tilefit._kernel.naming import split_source
 from tilefit._kernel.request import Request
+from tilefit._planning.shapes import parse_value
 from tilefit._reading import opener as _reading
 from tilefit.cli import main
-from tilefit.cli._plan import parse_value
 
 KERNEL = "def matmul():\n    return None\n"
 Error = Callable[..., str]
@@ -201,6 +201,9 @@ def test_what_python_warns_about_is_no_error(tmp_path: Path) -> None:
         ("1.5", 1.5),
         ("True", True),
         ("None", None),
+        ("inf", float("inf")),
+        ("-inf", float("-inf")),
+        ("1e999", float("inf")),
         ("(128, 64)", (128, 64)),
         ("'3'", "3"),
         ("fp16", "float16"),

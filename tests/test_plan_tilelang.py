@@ -388,6 +388,6 @@ def test_far_too_many_stages_end_at_the_count_that_fits(
     gemm: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """No edit of one or two stages helps: 99 KiB hold 3 stages of 32 KiB."""
-    assert main(["plan", gemm, "-d", "rtx-4090", "--set", "num_stages=20"]) == 1
+    assert main(["plan", gemm, "-d", "rtx-4090", "--set", "num_stages=12"]) == 1
     last = capsys.readouterr().out.rstrip().splitlines()[-1]
     assert last.endswith("--set num_stages=3")

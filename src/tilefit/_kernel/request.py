@@ -43,7 +43,7 @@ class Request:
         return {
             "kernel": self.kernel,
             "target": self.target,
-            "params": {name: repr(value) for name, value in self.params.items()},
+            "params": {name: _literal(value) for name, value in self.params.items()},
             "signature": self.signature,
             "options": dict(self.options),
             "want_build": self.want_build,
@@ -54,3 +54,9 @@ class Request:
         """Rebuild a request from `to_dict`, also after a trip through JSON."""
         params = {name: ast.literal_eval(text) for name, text in data["params"].items()}
         return cls(**{**data, "params": params})
+
+
+def _literal(value: Any) -> str:
+    """Return a value as Python writes it; infinity is a number that is too large for a float."""
+    infinite = {float("inf"): "1e999", float("-inf"): "-1e999"}
+    return infinite.get(value, repr(value)) if isinstance(value, float) else repr(value)

@@ -1,22 +1,27 @@
-"""A CSV file of problem sizes: a header of parameter names, then a row for each set of values."""
+"""Values of parameters as people write them: after ``--set``, and in a CSV file of shapes.
+
+The file has a header of parameter names, then a row for each set of values.
+"""
 
 from __future__ import annotations
 
+import ast
 import csv
 from pathlib import Path
 from typing import Any
 
 from tilefit._errors import InputError
+from tilefit._kernel.dtype import parse_dtype
 
 
 def read_shapes(path: Path) -> tuple[dict[str, Any], ...]:
-    """Read the sets of parameters; values are whole numbers or text.
+    """Read the sets of parameters, each value as `parse_value` reads it.
 
     Raises:
-        InputError: No such file, no header, a row of another length, or no rows.
+        InputError: No such file, no header, a name twice, a row of another length, or no rows.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # a spreadsheet may begin it with a mark
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path}: {error}") from None
     rows = [row for row in csv.reader(text.splitlines()) if any(cell.strip() for cell in row)]
@@ -26,6 +31,8 @@ def read_shapes(path: Path) -> tuple[dict[str, Any], ...]:
     for name in header:
         if not name.isidentifier():
             raise InputError(f"{path}: the header has {name!r}, which is no parameter name")
+        if header.count(name) > 1:
+            raise InputError(f"{path}: the header has {name} twice: which column counts?")
     if len(rows) < 2:
         raise InputError(f"{path} has a header and no rows: give one row of values a shape")
     found = []
@@ -34,12 +41,24 @@ def read_shapes(path: Path) -> tuple[dict[str, Any], ...]:
             raise InputError(
                 f"{path}:{number} has {len(row)} values, the header has {len(header)} names"
             )
-        found.append({name: _value(cell.strip()) for name, cell in zip(header, row, strict=True)})
+        found.append(
+            {name: parse_value(cell.strip()) for name, cell in zip(header, row, strict=True)}
+        )
     return tuple(found)
 
 
-def _value(text: str) -> Any:
+def parse_value(text: str) -> Any:
+    """Return a Python literal or ``inf``, else the canonical name of a dtype, else the text."""
+    if text in _INFINITE:
+        return _INFINITE[text]
     try:
-        return int(text, 0)
-    except ValueError:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, SystemError):
+        pass
+    try:
+        return parse_dtype(text).name
+    except InputError:
         return text
+
+
+_INFINITE = {"inf": float("inf"), "-inf": float("-inf")}

@@ -349,26 +349,12 @@ def settings(texts: list[str]) -> dict[str, Any]:
 
 def setting(text: str) -> tuple[str, Any]:
     """Parse one ``NAME=VALUE``."""
+    from tilefit._planning.shapes import parse_value
+
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
         raise InputError(f"--set {text!r} is not NAME=VALUE, as in --set num_stages=3")
     return name, parse_value(value)
-
-
-def parse_value(text: str) -> Any:
-    """Return a Python literal, else the canonical name of a dtype, else the text itself."""
-    import ast
-
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError, SystemError):
-        pass
-    from tilefit._kernel.dtype import parse_dtype
-
-    try:
-        return parse_dtype(text).name
-    except InputError:
-        return text
 
 
 def _print_listing(args: argparse.Namespace, listings: Any) -> None:
