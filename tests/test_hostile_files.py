@@ -12,6 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tilefit.cli import main
+
 pytestmark = pytest.mark.tilelang
 
 MARKER = "TILEFIT_WORKER"
@@ -155,3 +157,26 @@ def test_a_killed_plan_takes_its_worker_along(root: Path, tmp_path: Path) -> Non
             break
         time.sleep(0.1)
     assert left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tilelang/__init__.py", "raise ImportError('a checkout that was not built')"),
+        ("torch.py", "raise ImportError('not this one')"),
+        ("json.py", "x = 1"),
+        ("runpy.py", "raise ImportError('not this one')"),
+    ],
+)
+def test_the_folder_that_one_stands_in_shadows_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path, name: str, text: str
+) -> None:
+    """As with ``python FILE``; but a helper that lies there is found, behind all else."""
+    kernel = (root / "examples" / "gemm.py").read_text(encoding="utf-8")
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "gemm.py").write_text(f"import beside_the_user\n{kernel}")
+    (tmp_path / "beside_the_user.py").write_text("")
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", "kernels/gemm.py::matmul", "-d", "rtx-4090"]) == 0

@@ -34,7 +34,9 @@ _MARKER = "TILEFIT_WORKER"
 _TAIL_BYTES = 64 * 1024
 _WATCH_SECONDS = 0.1
 # The child imports tilefit from this very folder: the interpreter may belong to an environment
-# without tilefit, and putting our site-packages on its path would mix two environments.
+# without tilefit, and putting our site-packages on its path would mix two environments. The folder
+# that the user stands in comes last (-P keeps it from the front): what lies there, such as a
+# checkout of the toolchain that was not built or a json.py, shadows neither of them.
 _BOOTSTRAP = (
     "import importlib.util as u, runpy, sys; "
     "s = u.spec_from_file_location('tilefit', sys.argv[1] + '/__init__.py', "
@@ -103,7 +105,7 @@ class Child:
         try:
             self._process = subprocess.Popen(
                 [
-                    *(python, "-c", _BOOTSTRAP, PACKAGE),
+                    *(python, "-P", "-c", _BOOTSTRAP, PACKAGE),
                     *(str(fd) for fd in fds),
                     *(frontend, str(self.limits.memory_bytes)),
                 ],

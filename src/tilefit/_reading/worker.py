@@ -54,6 +54,8 @@ def main(request_fd: int, answer_fd: int, where: str, memory_bytes: int) -> None
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     for fd in (request_fd, answer_fd):
         os.set_inheritable(fd, False)
+    with contextlib.suppress(FileNotFoundError):  # a folder that is gone has no modules
+        sys.path.append(os.getcwd())  # noqa: PTH109  # behind all that is installed
     requests = os.fdopen(request_fd, "rb", buffering=0)
     version: str | None = None
     prepared = False
