@@ -25,7 +25,9 @@ def read_toml(path: Path, kind: str = "device file") -> dict[str, Any]:
         raise InputError(f"{kind} {str(path)!r} does not exist") from None
     except OSError as error:
         raise InputError(f"{kind} {str(path)!r}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise InputError(f"{kind} {str(path)!r} is nested too deeply") from None
+    except ValueError as error:  # no TOML, no UTF-8, a number of too many digits
         raise InputError(f"{kind} {str(path)!r} is not TOML: {error}") from None
 
 

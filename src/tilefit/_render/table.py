@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from tilefit._kernel.memory import Memory
 from tilefit._planning.report import Report, Result
+from tilefit._render.visible import cell, markdown
 
 _COLUMNS = (
     *("file", "kernel", "function", "device", "arch", "target", "verdict", "threads"),
@@ -28,7 +29,9 @@ def render_csv(report: Report) -> str:
     """
     lead, rows = _rows(report, (*_COLUMNS, *(("params",) if report.several_kernels else ())))
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([lead, *rows])
+    lines: list[Sequence[object]] = [lead, *rows]
+    shown = [[cell(value) for value in line] for line in lines]
+    csv.writer(out, lineterminator="\n").writerows(shown)
     return out.getvalue().rstrip("\n")
 
 
@@ -38,13 +41,15 @@ def render_md(report: Report) -> str:
     header, rows = _rows(report, (*named, *_SHORT))
     lines = [f"| {' | '.join(header)} |", f"|{'---|' * len(header)}"]
     for row in rows:
-        lines.append(f"| {' | '.join('' if cell is None else _escaped(cell) for cell in row)} |")
+        lines.append(f"| {' | '.join('' if value is None else markdown(value) for value in row)} |")
     notes = [
-        f"- {result.device}: {result.reason}"
+        f"- {markdown(result.device)}: {markdown(result.reason)}"
         for result in report.results
         if result.reason and result.status != "fits"
     ]
-    notes += [f"- {cells['file']}: {cells['reason']}" for cells in _failures(report)]
+    notes += [
+        f"- {markdown(cells['file'])}: {markdown(cells['reason'])}" for cells in _failures(report)
+    ]
     return "\n".join([*lines, *([""] if notes else []), *dict.fromkeys(notes)])
 
 
@@ -72,10 +77,6 @@ def _failures(report: Report) -> list[dict[str, object]]:
         for seen in report.files
         for one in seen.failures
     ]
-
-
-def _escaped(cell: object) -> str:
-    return str(cell).replace("|", "\\|")
 
 
 def _of_cores(report: Report) -> list[str]:

@@ -34,6 +34,9 @@ COMMANDS = {
     "schema": "the JSON Schema of what a command prints with --json",
 }
 
+_NARROWEST = 20  # columns in which a line still says something
+_TRACEBACK = "TILEFIT_TRACEBACK"
+
 _EXAMPLES = """\
 tilefit: does this tile, with this many stages, fit this chip?
 
@@ -52,13 +55,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     if "_ARGCOMPLETE" in os.environ:
         _complete()
+    closed = sys.stdout is None
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started us
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+    if not _at_least(os.environ.get("COLUMNS"), _NARROWEST):
+        os.environ.pop("COLUMNS", None)  # rich would print nothing at all in 0 columns
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that is not UTF-8 shows a ? for the rest
             stream.reconfigure(errors="replace")
     try:
-        return _dispatch(args)
+        code = _dispatch(args)
+        if closed:
+            sys.stderr.write("tilefit: cannot write the answer: standard output is closed\n")
+            return 2
+        return code
     except TilefitError as error:
-        sys.stderr.write(f"tilefit: {' '.join(str(error).split())}\n")
+        _complain(" ".join(str(error).split()))
         return 2
     except BrokenPipeError:
         # the reader of our output went away (`tilefit ... | head`): not our failure
@@ -66,13 +79,41 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
-            raise
+            return _broken(error)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.stderr.write(f"tilefit: cannot write the answer: {error.strerror}\n")
         return 2
     except KeyboardInterrupt:
         sys.stderr.write("tilefit: interrupted\n")
         return 130
+    except Exception as error:
+        return _broken(error)
+
+
+def _complain(message: str) -> None:
+    """Write one line to standard error; what the user named cannot steer the terminal."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in message.strip())
+    sys.stderr.write(f"tilefit: {shown}\n")
+
+
+def _broken(error: Exception) -> int:
+    """Say what is our own fault in one line, and how to report it; 2, as nothing was answered."""
+    if os.environ.get(_TRACEBACK):
+        import traceback
+
+        traceback.print_exception(error)
+    from importlib.metadata import version
+
+    said = str(error).split("\n")[0][:200]
+    _complain(
+        f"this is a fault of tilefit {version('tilefit')} ({type(error).__name__}: {said}); please "
+        f"report it with the command, and what {_TRACEBACK}=1 shows beside it"
+    )
+    return 2
+
+
+def _at_least(text: str | None, least: int) -> bool:
+    return text is not None and text.isdecimal() and len(text) < 6 and int(text) >= least
 
 
 def _dispatch(args: list[str]) -> int:

@@ -295,8 +295,9 @@ def _print(report: Report, output_format: str, output: str | None, *, flush: boo
         from rich.console import Console
 
         from tilefit._render.text import map as _text
+        from tilefit._render.visible import screen
 
-        Console(highlight=False).print(_text.render(report), soft_wrap=True)
+        Console(highlight=False).print(screen(_text.render(report)), soft_wrap=True)
         return
     text = _rendered(report, output_format) + "\n"
     if output is None:
@@ -315,8 +316,9 @@ def _rendered(report: Report, output_format: str) -> str:
     """Return the report as plain text of a format."""
     if output_format == "text":
         from tilefit._render.text import map as _text
+        from tilefit._render.visible import visible
 
-        return _text.render(report).plain
+        return visible(_text.render(report).plain)
     if output_format == "json":
         from tilefit._render import json as _json
 
