@@ -35,6 +35,12 @@ def test_threads_leave_room_for_what_the_compiler_adds() -> None:
     assert "tl.disable_warp_specialized" in line
 
 
+def test_threads_to_write_are_whole_warp_groups() -> None:
+    # one warp added: 1,024 - 32 = 992 would be 7.75 warp groups of 128, and 7 are 896
+    (line,) = lines(kernel(threads=1152, threads_declared=1120))
+    assert "at most 896 threads" in line
+
+
 def test_threads_that_nobody_added_to_are_simply_too_many() -> None:
     (line,) = lines(kernel(threads=2048, threads_declared=2048))
     assert "1,024" in line

@@ -105,6 +105,32 @@ def test_a_cluster_does_not_fit_a_chip_without_clusters_and_is_unknown_if_nobody
     assert open_.reason == "no cluster limit is published for card"
 
 
+def test_a_cluster_above_the_portable_size_where_there_is_no_larger_one_does_not_fit() -> None:
+    """Nothing is left to publish: 16 blocks are 8 more than the most."""
+    one = kernel(grid=(16, 1, 1), cluster=(16, 1, 1))
+    unsaid = replace(device("h100"), cluster_portable_max=8, cluster_max=None)
+    none = replace(unsaid, no_limit=("cluster_max",))
+    assert limit_check(one, unsaid, "cluster").status is Status.UNKNOWN
+    found = limit_check(one, none, "cluster")
+    assert (found.status, found.limit) == (Status.DOES_NOT_FIT, 8)
+    assert found.reason == "cluster 16, limit 8: over by 8"
+    portable = kernel(grid=(8, 1, 1), cluster=(8, 1, 1))
+    assert limit_check(portable, none, "cluster").status is Status.FITS
+    assert occupancy(unsaid, threads=128, cluster=16).problems == ()
+    assert "limit 8" in occupancy(none, threads=128, cluster=16).problems[0].text
+
+
+def test_registers_are_not_rounded_where_there_is_no_granule() -> None:
+    """33 registers x 32 lanes x 8 warps = 8,448; in multiples of 256 a warp takes 1,280."""
+    one = replace(kernel(threads=256), assembly=made(registers_per_thread=33))
+    assert limit_check(one, device("h100"), "registers").value == 8 * 1280
+    gone = replace(device("h100"), register_granule=None, no_limit=("register_granule",))
+    found = limit_check(one, gone, "registers")
+    assert (found.value, found.status) == (33 * 32 * 8, Status.FITS)
+    taken = occupancy(gone, threads=256, registers=33).allocated_registers_per_block
+    assert taken == 33 * 32 * 8
+
+
 def test_occupancy_says_the_same_of_clusters() -> None:
     h100 = device("h100")
     unsaid = replace(h100, cluster_portable_max=None, cluster_max=None)

@@ -19,6 +19,7 @@ from tilefit._devices.names import Device, device, device_names
 from tilefit._frontends import ptx
 from tilefit._frontends.ascend import OWNERS
 from tilefit._kernel.memory import Memory, Owner
+from tilefit._tiles.tour import ASCEND_UB_BYTES
 
 PACKAGE = Path(tilefit.__file__).parent
 DEVICES = [device(name) for name in device_names()]
@@ -111,7 +112,7 @@ def test_among_frontends_one_module_knows_the_targets_of_ptx() -> None:
     assert found == set()
 
 
-# ---- what frontends say themselves, against the device data ------------------------------------
+# ---- what frontends and the tour say themselves, against the device data -----------------------
 
 
 @pytest.mark.parametrize("one", NVIDIA, ids=lambda d: d.name)
@@ -148,3 +149,8 @@ def test_what_is_said_of_all_chips_of_a_vendor_is_true_of_each(one: Device) -> N
         assert alike.tensor_memory() == one.pool(Memory.TENSOR)
     static = one.pool(Memory.SHARED).static_per_block_bytes
     assert static in (None, alike.static_shared_bytes())
+
+
+@pytest.mark.parametrize("name", ["ascend-910b", "ascend-910_93"])
+def test_the_tours_unified_buffer_is_that_of_both_chips(name: str) -> None:
+    assert device(name).pool(Memory.UB).physical_bytes == ASCEND_UB_BYTES

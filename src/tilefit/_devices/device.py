@@ -335,6 +335,16 @@ class Device:
         """The memory that tiles are staged in: shared, LDS, UB ..."""
         return self.pools[0]
 
+    @property
+    def largest_cluster(self) -> int | None:
+        """The most blocks of a cluster, however it is launched; None if nobody published it."""
+        return self.cluster_portable_max if "cluster_max" in self.no_limit else self.cluster_max
+
+    @property
+    def register_step(self) -> int | None:
+        """Registers come to a warp in multiples of this; None if nobody published it."""
+        return 1 if "register_granule" in self.no_limit else self.register_granule
+
     def target(self, toolchain: str) -> str | None:
         """Return what ``toolchain`` calls this device, or None if it cannot compile for it."""
         return dict(self.targets).get(toolchain)

@@ -80,7 +80,7 @@ def core_limits(device: Device, wave: int | None = None) -> CoreLimits:
             raise InputError(f"wave {wave}: {device.name} has waves of {known} lanes")
         warp_size = wave
     registers = _needed(device, "registers_per_core")
-    granule = _needed(device, "register_granule")
+    granule = device.register_step or _needed(device, "register_granule")
     max_warps = _needed(device, "max_warps_per_core")
     max_blocks = _needed(device, "max_blocks_per_core")
     most = _needed(device, "max_registers_per_thread")

@@ -95,7 +95,7 @@ def cluster_words(device: Device, blocks: int | None) -> Problem | str:
     """Say why a cluster cannot be, or what to know about it; nothing without a cluster."""
     if blocks is None or blocks == 1:
         return ""
-    portable, most = device.cluster_portable_max, device.cluster_max
+    portable, most = device.cluster_portable_max, device.largest_cluster
     if portable is None and "cluster_portable_max" in device.no_limit:
         text = f"cluster of {blocks} blocks: {device.name} ({device.arch}) has no clusters"
         return Problem(text, "cluster")

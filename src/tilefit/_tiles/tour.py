@@ -10,7 +10,10 @@ from tilefit._tiles.footprint import Footprint
 from tilefit._tiles.limit import Limit, limit_of_size
 
 ASCEND_UB_BYTES = 192 * 1024
-"""Physical Unified Buffer of an Ascend A2 or A3 vector core (a kernel may use 256 B less)."""
+"""Physical Unified Buffer of an Ascend A2 or A3 vector core (a kernel may use 256 B less).
+
+Written here because the tour starts without reading device files; a test holds it to them.
+"""
 
 _ALLOCATIONS = (
     ("tilelang", "alloc_shared"),

@@ -77,7 +77,8 @@ def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     for extent in cluster:
         blocks *= extent
     portable = device.cluster_portable_max
-    most = device.cluster_max if device.cluster_max is not None else portable
+    largest = device.largest_cluster
+    most = portable if largest is None else largest
     if most is None and "cluster_portable_max" in device.no_limit:
         yield Check(
             name=LaunchLimit.CLUSTER,
@@ -87,7 +88,7 @@ def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
             reason=f"cluster of {blocks} blocks: {device.name} ({device.arch}) has no clusters",
         )
         return
-    if most is not None and blocks > most and device.cluster_max is None:
+    if most is not None and blocks > most and largest is None:
         reason = (
             f"cluster of {blocks} blocks: above the portable {most}; no larger size is published "
             f"for {device.name}"
@@ -148,13 +149,13 @@ def _registers(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     if threads is None or made is None:
         return
     each = made.registers_per_thread
-    if device.warp_size is None or device.register_granule is None:
+    if device.warp_size is None or device.register_step is None:
         lacking = "warp_size" if device.warp_size is None else "register_granule"
         reason = f"no {lacking} is published for {device.name}"
         yield unknown(LaunchLimit.REGISTERS, reason)
     else:
         warps = -(-threads // device.warp_size)
-        needed = warps * round_up(each * device.warp_size, device.register_granule)
+        needed = warps * round_up(each * device.warp_size, device.register_step)
         limit = _Limit.of(device, "registers_per_block")
         if limit.absent:  # then a block may hold all that a core has
             limit = _Limit.of(device, "registers_per_core")
