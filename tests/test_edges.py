@@ -81,6 +81,29 @@ def test_a_toml_that_no_parser_takes_is_one_line(
     assert "fault of tilefit" not in line
 
 
+LONG = "0x" + "f" * 5000
+PASTED = "Entry function 'k' uses too much shared data (0x20000 bytes, 0xc000 max)"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("occupancy", "-d", "sm_120", "--threads", LONG),
+        ("occupancy", "-d", "b200", "--threads", "2", "--role", f"4:{LONG}"),
+        ("footprint", "--tile", LONG, "4", "--dtype", "float32", "--json"),
+        ("explain", PASTED, "--set", f"BLOCK_N={LONG}", "--json"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_number_of_too_many_digits_is_one_line(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    assert main(list(words)) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert "fault of tilefit" not in line
+
+
 KERNEL = "import tilelang\nimport tilelang.language as T\n" + factory("", "(64, 64)")
 NAMES = ("\x1b[31mred\x1b[0m.py", "cr\rx.py", "=cmd()|x.py", "bad\udcff.py", "<b>&.py")
 
@@ -111,7 +134,9 @@ def test_no_name_steers_what_shows_it(
         assert "&lt;b&gt;&amp;" in out
     target = folder / f"answer.{form}"
     assert main([*words, "-o", str(target)]) == 0
-    assert target.read_text(encoding="utf-8").isprintable() is False  # it has lines
+    written = target.read_text(encoding="utf-8")
+    assert all(c == "\n" or c.isprintable() for c in written)
+    assert "red" in written
 
 
 def test_a_complaint_about_a_name_does_not_steer_either(

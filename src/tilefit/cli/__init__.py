@@ -35,6 +35,8 @@ COMMANDS = {
 }
 
 _NARROWEST = 20  # columns in which a line still says something
+# what Python says where a number that was given in hexadecimal is to be shown
+_TOO_LONG = "integer string conversion"
 _TRACEBACK = "TILEFIT_TRACEBACK"
 
 _EXAMPLES = """\
@@ -86,6 +88,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("tilefit: interrupted\n")
         return 130
+    except ValueError as error:
+        if _TOO_LONG not in str(error):
+            return _broken(error)
+        digits = sys.get_int_max_str_digits()
+        _complain(f"a number has more than {digits:,} digits: no chip has so much of anything")
+        return 2
     except Exception as error:
         return _broken(error)
 
