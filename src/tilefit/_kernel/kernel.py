@@ -96,6 +96,8 @@ class MemoryUse:
         owner: Who has one of them.
         dynamic_bytes: From address 0 to the end of the last buffer that is laid out at launch;
             None if symbolic.
+        least_bytes: Where the compiler may lay its buffers over each other, the fewest bytes it
+            can come to; the others are the most then. None where they are what it takes.
         static_bytes: The part fixed at compile time, item by item, before rounding.
         align_bytes: Alignment of the dynamic part behind the static one; None without one.
         columns: The same in columns, where the memory is counted in them.
@@ -105,6 +107,7 @@ class MemoryUse:
     memory: Memory
     owner: Owner
     dynamic_bytes: int | None
+    least_bytes: int | None = None
     static_bytes: int = 0
     align_bytes: int | None = None
     columns: int | None = None

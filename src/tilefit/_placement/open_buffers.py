@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from tilefit._frontends.ascend import OWNERS
+from tilefit._frontends.ascend import OWNERS, declared_bytes
 from tilefit._kernel.kernel import Buffer, Kernel, MemoryUse, StageRule
 from tilefit._kernel.memory import Evidence, Memory
 from tilefit._kernel.reasons import Why
@@ -73,16 +73,23 @@ def _read_as(kernel: Kernel, memory: Memory) -> Kernel:
 
 def _uses(before: Sequence[MemoryUse], buffers: Sequence[Buffer]) -> Iterable[MemoryUse]:
     """Yield the uses, those of UB and L1 summed again."""
+    may_share = _may_share(before)
     for memory, owner in READ_AS.items():
         mine = [b for b in buffers if b.memory is memory]
         if mine:
+            most, least = declared_bytes(mine, may_share=may_share)
             yield MemoryUse(
                 memory=memory,
                 owner=owner,
-                dynamic_bytes=_sum(mine),
+                dynamic_bytes=most,
+                least_bytes=least,
                 evidence=Evidence.DECLARED,
             )
     yield from (use for use in before if use.memory not in READ_AS)
+
+
+def _may_share(uses: Iterable[MemoryUse]) -> bool:
+    return any(use.memory in READ_AS and use.least_bytes is not None for use in uses)
 
 
 def _sum(buffers: Iterable[Buffer]) -> int | None:
@@ -109,6 +116,11 @@ def outlook(kernel: Kernel, limits: Mapping[Memory, int]) -> Outlook:
     known = [size for size in sizes if size is not None]
     if min(room) >= sum(known):
         return Outlook.FITS
+    if _may_share(kernel.memories):  # each one alone has to fit somewhere, more is not known
+        least = {use.memory: use.least_bytes or 0 for use in kernel.memories}
+        over = any(least.get(m, 0) > limits.get(m, 0) for m in READ_AS)
+        over = over or max(known) > max(limits.get(m, 0) for m in READ_AS)
+        return Outlook.NEVER if over else Outlook.DEPENDS
     return Outlook.DEPENDS if _some_mixture_fits(known, *room) else Outlook.NEVER
 
 
@@ -161,6 +173,9 @@ def _part(reading: Reading, limits: Mapping[Memory, int]) -> str:
         for a in shown
     )
     fits = "does not fit" if over else "fits" if _fits(reading.kernel, limits) else "is not known"
+    shared = [a.least_bytes is not None and a.least_bytes <= limits.get(a.memory, 0) for a in over]
+    if over and all(shared):
+        fits = "fits only if tiles share bytes"
     return f"as {_title(reading.memory)} {fits} ({sizes})"
 
 

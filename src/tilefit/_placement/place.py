@@ -24,6 +24,8 @@ class MemoryPlan:
         static_bytes: The part fixed at compile time, rounded as the launch counts it.
         static_raw_bytes: The same before rounding.
         total_bytes: Their sum; None if symbolic.
+        least_bytes: The fewest that it can come to where buffers may share bytes; None where the
+            total is what it takes.
         columns: Where the memory is counted in columns: their number after rounding.
         evidence: The weakest of the parts.
     """
@@ -34,6 +36,7 @@ class MemoryPlan:
     static_bytes: int
     static_raw_bytes: int
     total_bytes: int | None
+    least_bytes: int | None = None
     columns: int | None = None
     evidence: Evidence = Evidence.COMPILED
 
@@ -75,6 +78,7 @@ def _planned(use: MemoryUse, kernel: Kernel) -> MemoryPlan:
         static_bytes=static,
         static_raw_bytes=use.static_bytes,
         total_bytes=None if use.dynamic_bytes is None else use.dynamic_bytes + static,
+        least_bytes=use.least_bytes,
         columns=use.columns,
         evidence=evidence,
     )

@@ -114,6 +114,7 @@ def _result(result: Result) -> dict[str, Any]:
                 "memory": use.memory,
                 "owner": use.owner,
                 "dynamic_bytes": use.dynamic_bytes,
+                "least_bytes": use.least_bytes,
                 "static_bytes": use.static_bytes,
                 "static_raw_bytes": use.static_raw_bytes,
                 "total_bytes": use.total_bytes,

@@ -111,6 +111,14 @@ def arena_check(kernel: Kernel, use: MemoryPlan, device: Device, policy: Policy)
         found = next(c for c in _open(kernel, device, policy) if c.name is LaunchLimit.UB_OR_L1)
         status = Status.UNKNOWN if found.status is Status.FITS else found.status
         return replace(check, status=status, reason=found.reason)
+    least = use.total_bytes if use.least_bytes is None else use.least_bytes
+    if least <= allowed < use.total_bytes:
+        reason = (
+            f"{use.memory} takes {least:,} to {use.total_bytes:,} B, limit {allowed:,} B: tiles "
+            "that are not needed at once may share bytes, and only the compiler says which do; "
+            "T.annotate_address fixes them"
+        )
+        return replace(check, status=Status.UNKNOWN, reason=reason)
     if use.total_bytes > allowed:
         words = f" ({limit.why})" if limit.why else ""
         over = f"{needed}, limit {allowed:,} B{words}: over by {use.total_bytes - allowed:,} B"

@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilefit._frontends.ascend import OWNERS
+from tilefit._frontends.ascend import OWNERS, declared_bytes
 from tilefit._frontends.source.allocate import is_borrowed
 from tilefit._frontends.source.trace import TracedLaunch
+from tilefit._frontends.source.unknown import written
+from tilefit._frontends.source.values import Unknown, Value
 from tilefit._kernel.kernel import Buffer, MemoryUse
 from tilefit._kernel.memory import Evidence, Memory, Owner
 
 # what the adapter's T.alloc_shared can become
 _OPEN = (Memory.UB, Memory.L1)
 _SIMT = "SimtVF"
+# pass config tl.ascend_memory_planning, PassConfigKey.TL_ASCEND_MEMORY_PLANNING
+_PLANNING = "ascend_memory_planning"
 _VECTOR_REGIONS = (_SIMT, "SimdVF", "Vector")
 REGIONS = (*_VECTOR_REGIONS, "Cube")
 # where T.gemm expects A, B and C
@@ -37,8 +41,23 @@ def memory_in_gemm(places: Sequence[int]) -> Memory:
     return found.pop() if len(found) == 1 else Memory.UNDECIDED
 
 
+def may_share(options: Value) -> bool:
+    """Say whether the adapter may place tiles over dead ones: its memory planning is not off.
+
+    Args:
+        options: The ``pass_configs`` of a kernel, None without: planning is off by default
+            (``tl.ascend_memory_planning`` in ascend_memory_planning.cc).
+    """
+    if options is None:
+        return False
+    if not isinstance(options, dict):
+        return True
+    found = [v for k, v in options.items() if written(k).lower().endswith(_PLANNING)]
+    return any(isinstance(v, Unknown) or bool(v) for v in found)
+
+
 def uses_of(
-    launch: TracedLaunch, buffers: Sequence[Buffer], *, complete: bool
+    launch: TracedLaunch, buffers: Sequence[Buffer], *, complete: bool, may_share: bool
 ) -> tuple[MemoryUse, ...]:
     """Return the sum of each memory that a kernel uses.
 
@@ -46,6 +65,7 @@ def uses_of(
         launch: The kernel.
         buffers: All that it declares.
         complete: False if an allocation may be missing: then no sum is known.
+        may_share: Whether the compiler may place tiles over dead ones.
 
     Returns:
         A total of None where a size is open, or where a buffer whose memory the source leaves
@@ -64,11 +84,15 @@ def uses_of(
             continue
         sized = all(b.bytes is not None for b in mine)
         known = complete and sized and memory not in may_hold_more
+        most, least = declared_bytes(mine, may_share=may_share)
+        if may_share and memory in may_hold_more:
+            least = max((b.bytes or 0 for b in mine), default=0)
         found.append(
             MemoryUse(
                 memory=memory,
                 owner=owner,
-                dynamic_bytes=sum(b.bytes or 0 for b in mine) if known else None,
+                dynamic_bytes=most if known else None,
+                least_bytes=least,
                 evidence=Evidence.DECLARED,
             )
         )
@@ -108,6 +132,11 @@ def open_lines(launch: TracedLaunch, buffers: Sequence[Buffer]) -> tuple[str, ..
         lines.append(
             "written in TileLang's common dialect, as for a GPU; its tiles are placed here as the "
             "adapter tilelang-ascend places those of its own kernels"
+        )
+    if launch.addresses:
+        lines.append(
+            "addresses are the author's (T.annotate_address): whether two tiles at one address are "
+            "needed at once was not checked"
         )
     if tiles:
         lines.append(f"{tiles}: in UB or in L1, which the compiler decides by use")

@@ -128,6 +128,7 @@ def buffer_of(tile: Tile, launch: TracedLaunch, vendor: str, missing: Missing) -
         detail=f"T.Pipelined stages={copies}" if why in _DEEP else None,
         bytes=size,
         bytes_per_thread=size if of_a_thread else None,
+        offset=_address(tile, launch),
         line=tile.line,
         stages=copies if vendor == "ascend" and why in _DEEP and not launch.unlimited else None,
         static=memory in (*STAGING, Memory.THREADGROUP) and tile.scope != "shared.dyn",
@@ -178,7 +179,24 @@ def _memory(tile: Tile, vendor: str, launch: TracedLaunch) -> Memory:
         places = launch.places.get(tile, ())
         # a GPU keeps it in registers; only T.gemm says what it is on a cube core
         return memory_in_gemm(places) if places or not is_borrowed(tile) else Memory.UNDECIDED
-    return found.pop() if len(found) == 1 else Memory.UNDECIDED
+    memory = found.pop() if len(found) == 1 else Memory.UNDECIDED
+    if memory is Memory.UNDECIDED and tile.row.dialect in ADAPTER and _for_cube(tile, launch):
+        return Memory.L1
+    return memory
+
+
+def _for_cube(tile: Tile, launch: TracedLaunch) -> bool:
+    """Say whether all that computes with a tile are matrix products, which read it from L1.
+
+    The adapter decides so in ascend_infer_buffer_scope.cc (tilelang-ascend at 95acbd7f).
+    """
+    return tile in launch.places and tile not in launch.computed
+
+
+def _address(tile: Tile, launch: TracedLaunch) -> int | None:
+    """Return where an annotation puts a tile, None if none does or the source does not say."""
+    address = number(launch.addresses.get(tile))
+    return address if isinstance(address, int) and address >= 0 else None
 
 
 def _bytes(tile: Tile, memory: Memory) -> int | None:

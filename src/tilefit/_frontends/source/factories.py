@@ -64,7 +64,7 @@ class Factory:
     def kernels(self, target: str) -> tuple[Kernel, ...]:
         """Build the kernel, trace it, and say what it declares."""
         machine = self.machine
-        trace, function = Trace(), self.name
+        trace, function, options = Trace(), self.name, None
         machine.limit(MAX_STEPS)
         try:
             built = self._built()
@@ -73,6 +73,7 @@ class Factory:
                 machine.trace = trace
                 machine.limit(MAX_STEPS)
                 trace_kernel(machine, built)
+                options = built.options
             else:
                 self._unbuilt(built)
         except Exhausted:
@@ -97,6 +98,7 @@ class Factory:
             target=target,
             notes=self.notes,
             unread=self.unread,
+            options=options,
         )
         return kernels_of(trace, origin)
 
@@ -115,7 +117,7 @@ class Factory:
             arguments = self._arguments(function)
             value = build(self.machine, function, arguments)
             if value is None and function.kind == "jit":  # a launch behind a macro
-                return PrimFunc(function, function.scope.snapshot(), arguments)
+                return PrimFunc(function, function.scope.snapshot(), arguments, function.options)
         return value
 
     def _unbuilt(self, value: Value) -> None:

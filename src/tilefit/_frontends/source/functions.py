@@ -44,8 +44,11 @@ def decorated(function: Function, kind: str) -> Value:
 def build(machine: Machine, function: Function, arguments: dict[str, Value]) -> Value:
     """Call a function of the file; an eager kernel is not run but returned."""
     if function.kind == "jit" and is_eager(function.node):
-        return PrimFunc(function, function.scope.snapshot(), arguments)
-    return run(machine, function, arguments)
+        return PrimFunc(function, function.scope.snapshot(), arguments, function.options)
+    built = run(machine, function, arguments)
+    if isinstance(built, PrimFunc) and function.options is not None:
+        return replace(built, options=function.options)
+    return built
 
 
 def bind(function: Function, arguments: Arguments) -> dict[str, Value]:

@@ -8,7 +8,13 @@ from typing import Any
 
 from tilefit._frontends.ptx import has_tma
 from tilefit._frontends.source.allocate import is_borrowed
-from tilefit._frontends.source.ascend import conditions_of, cores_of, open_lines, uses_of
+from tilefit._frontends.source.ascend import (
+    conditions_of,
+    cores_of,
+    may_share,
+    open_lines,
+    uses_of,
+)
 from tilefit._frontends.source.buffers import Missing, buffer_of, dim, product
 from tilefit._frontends.source.find import plain
 from tilefit._frontends.source.operators import number
@@ -36,6 +42,7 @@ class Origin:
         target: What it is read for.
         notes: What was chosen or is missing before it could be traced.
         unread: Those of them that say why there may be more than was traced.
+        options: Compiler options of its author, None without.
     """
 
     name: str
@@ -44,6 +51,7 @@ class Origin:
     target: str
     notes: Sequence[str] = ()
     unread: Sequence[str] = ()
+    options: Value = None
 
     @property
     def vendor(self) -> str:
@@ -129,7 +137,9 @@ def _kernel(launch: TracedLaunch, trace: Trace, origin: Origin, function: str) -
         notes=(*lines, *missing.lines()),
         unread=unread,
     )
-    return _on_ascend(kernel, launch, whole) if origin.vendor == "ascend" else kernel
+    if origin.vendor != "ascend":
+        return kernel
+    return _on_ascend(kernel, launch, whole, may_share(origin.options))
 
 
 def _on_gpu(
@@ -151,17 +161,23 @@ def _on_gpu(
     )
 
 
-def _on_ascend(kernel: Kernel, launch: TracedLaunch, whole: bool) -> Kernel:
+def _on_ascend(kernel: Kernel, launch: TracedLaunch, whole: bool, shares: bool) -> Kernel:
     """Return a kernel with the memories of Ascend; a grid there is one of cores, not of threads."""
     unsure = [why for why in launch.regions.values() if why is not None]
     missing = Missing()
     if unsure:
         missing.note("whether its vector and cube regions are there", *unsure)
     buffers = kernel.buffers
+    memories = uses_of(
+        launch,
+        buffers,
+        complete=whole and not unsure,
+        may_share=shares and not _scheduled(kernel),
+    )
     return replace(
         kernel,
         launch=replace(kernel.launch, threads_declared=None, threads=None),
-        memories=uses_of(launch, buffers, complete=whole and not unsure),
+        memories=memories,
         complete=whole,
         stage_rule=StageRule.AT_MOST if _scheduled(kernel) else StageRule.UNKNOWN,
         conditions=conditions_of(launch),

@@ -110,18 +110,21 @@ def _operation(machine: Machine, name: str, arguments: Arguments, node: ast.Call
     places, named = arguments.places, arguments.names
     base = None
     if machine.trace is not None and name.startswith("annotate"):
-        machine.trace.annotate(name, next(iter([*places, *named.values()]), None))
+        given = next(iter([*places, *named.values()]), None)
+        machine.trace.annotate(name, given, machine.doubt)
     if machine.trace is not None and not name.startswith(("annotate", "use_", "set_")):
         writes = written_by(name, places)
+        computes = "copy" not in name and "gemm" not in name
         for at, value in enumerate(places):
             for item in items_of(value) or [value]:
-                machine.trace.touch(item, write=at in writes)
+                machine.trace.touch(item, write=at in writes, computes=computes)
         for value in named.values():
-            machine.trace.touch(value, write=name not in ("copy", "gemm"))
+            write = name not in ("copy", "gemm")
+            machine.trace.touch(value, write=write, computes=computes)
         if "copy" in name or "im2col" in name:
             source = places[0] if places else named.get("src")
             target = places[1] if len(places) > 1 else named.get("dst")
-            machine.trace.touch(target, write=True)
+            machine.trace.touch(target, write=True, computes=computes)
             machine.trace.copy(source, target)
         if "gemm" in name:
             machine.trace.gemm([*places[:3], *(named[key] for key in "ABC" if key in named)])

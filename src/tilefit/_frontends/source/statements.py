@@ -47,7 +47,9 @@ def _decorate(machine: Machine, node: ast.expr, value: Value) -> Value:
     if decorator.last in ("prim_func", "macro"):
         return decorated(value, decorator.last)
     if decorator.last in ("jit", "lazy_jit"):
-        return replace(value, kind="jit")
+        given = node.keywords if isinstance(node, ast.Call) else []
+        options = next((k.value for k in given if k.arg == "pass_configs"), None)
+        return replace(value, kind="jit", options=machine.evaluate(options))
     if decorator.last == "autotune" and isinstance(node, ast.Call):
         configs = next((k.value for k in node.keywords if k.arg == "configs"), None)
         return replace(value, configs=machine.evaluate(configs))

@@ -66,6 +66,8 @@ class TracedLaunch:
         places: Where a tile stands among the arguments of those products.
         fixed: Tiles whose versions an annotation fixes, and how many.
         unlimited: Whether an annotation takes a limit away from Ascend's scheduler.
+        addresses: Tiles that an annotation places, and where (``T.annotate_address``).
+        computed: Tiles that something else than a copy or a matrix product uses.
         regions: Ascend's vector and cube regions in it, each with why it may not be there.
     """
 
@@ -78,6 +80,8 @@ class TracedLaunch:
     regions: dict[str, Unknown | None] = field(default_factory=dict)
     fixed: dict[Tile, Value] = field(default_factory=dict)
     unlimited: bool = False
+    addresses: dict[Tile, Value] = field(default_factory=dict)
+    computed: set[Tile] = field(default_factory=set)
 
 
 class Trace:
@@ -141,12 +145,20 @@ class Trace:
         """Note a new tile."""
         (self._open[-1].tiles if self._open else self.before).append(tile)
 
-    def touch(self, value: Value, *, write: bool = False) -> None:
-        """Note that a statement uses a tile, or an element of one."""
+    def touch(self, value: Value, *, write: bool = False, computes: bool = True) -> None:
+        """Note that a statement uses a tile, or an element of one.
+
+        Args:
+            value: The tile or the element.
+            write: It is written.
+            computes: The statement is neither a copy nor a matrix product.
+        """
         tile = value.base if isinstance(value, Device) else value
         if not isinstance(tile, Tile):
             return
         tile.used = tile.used or not any(loop.empty for loop in self._loops)
+        if computes and self._open:
+            self._open[-1].computed.add(tile)
         for loop in self._loops:
             loop.touched[tile] = None
             if write:
@@ -182,12 +194,25 @@ class Trace:
         if self._open and (doubt is None or name not in self._open[-1].regions):
             self._open[-1].regions[name] = doubt
 
-    def annotate(self, name: str, given: Value) -> None:
-        """Note what an annotation tells Ascend's scheduler."""
+    def annotate(self, name: str, given: Value, doubt: Unknown | None) -> None:
+        """Note what an annotation tells Ascend's scheduler, or its memory planner.
+
+        Args:
+            name: The annotation.
+            given: Its argument.
+            doubt: Why the statement may not run.
+        """
         if not self._open:
             return
-        if name == "annotate_buffer_versions" and isinstance(given, dict):
-            self._open[-1].fixed.update((k, v) for k, v in given.items() if isinstance(k, Tile))
+        of_tiles = {}
+        if isinstance(given, dict):
+            of_tiles = {tile: value for tile, value in given.items() if isinstance(tile, Tile)}
+        if name == "annotate_buffer_versions":
+            self._open[-1].fixed.update(of_tiles)
+        elif name == "annotate_address":
+            self._open[-1].addresses.update(
+                (tile, doubt or value) for tile, value in of_tiles.items()
+            )
         elif name == "annotate_unlimit_memory":
             self._open[-1].unlimited = True
 

@@ -186,6 +186,7 @@ class Function:
         defaults: Values of the parameters that have one.
         kind: ``plain``, ``jit``, ``macro`` or ``prim_func``.
         configs: What an autotuner tries, first one first.
+        options: Its compiler options (``pass_configs=``).
         bound: Arguments given beforehand (functools.partial, the object of a method).
     """
 
@@ -194,6 +195,7 @@ class Function:
     defaults: dict[str, Value]
     kind: str = "plain"
     configs: Value = None
+    options: Value = None
     bound: dict[str, Value] = field(default_factory=dict)
 
     @property
@@ -279,11 +281,19 @@ class Super:
 
 @dataclass(slots=True, eq=False)
 class PrimFunc:
-    """A kernel that can be traced: its function with the closure of the moment."""
+    """A kernel that can be traced: its function with the closure of the moment.
+
+    Attributes:
+        function: Its function.
+        scope: The closure.
+        arguments: Those of an eager kernel.
+        options: Compiler options of what built it, None without.
+    """
 
     function: Function
     scope: Scope
     arguments: dict[str, Value] = field(default_factory=dict)
+    options: Value = None
 
 
 @dataclass(slots=True, eq=False)

@@ -48,7 +48,10 @@ def memory(result: Result, use: MemoryPlan, check: Check) -> Iterable[Text]:
             where = f" at {part.offset:,}" if part.offset is not None else ""
             yield Text(f"  {part.own_bytes:>9,}  {part.name}{where}: {part.why}")
     if use.total_bytes is not None:
-        yield Text(f"  {use.total_bytes:>9,}  of one {use.owner}   ({use.evidence})")
+        shared = "" if use.least_bytes is None else ", if no tiles share bytes"
+        yield Text(f"  {use.total_bytes:>9,}  of one {use.owner}{shared}   ({use.evidence})")
+        if use.least_bytes is not None:
+            yield Text(f"  {use.least_bytes:>9,}  at least")
     placed = [b for b in mine if b.copies != 0 and b.offset is not None]
     if len(placed) >= _DRAWN and use.total_bytes and all(b.live is not None for b in placed):
         yield Text()
