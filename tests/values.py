@@ -7,6 +7,7 @@ from typing import Any
 from tilefit._devices.names import Device, Pool
 from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._frontends.uses import gpu_uses
+from tilefit._kernel.extent import OpenSize
 from tilefit._kernel.kernel import Assembled, Buffer, Dim, Kernel, Launch, Loop
 from tilefit._kernel.memory import Evidence, Memory, Owner
 from tilefit._placement import compare
@@ -52,6 +53,7 @@ def kernel(
     threads_declared: int | None = 128,
     grid: tuple[Dim, ...] = (1, 1, 1),
     cluster: tuple[int, ...] | None = None,
+    sizes: tuple[OpenSize, ...] = (),
     loops: tuple[Loop, ...] = (),
 ) -> Kernel:
     """A kernel with nothing in it but what is given."""
@@ -63,7 +65,11 @@ def kernel(
         target="sm_90a",
         params=(),
         launch=Launch(
-            threads_declared=threads_declared, threads=threads, grid=grid, cluster=cluster
+            threads_declared=threads_declared,
+            threads=threads,
+            grid=grid,
+            cluster=cluster,
+            sizes=sizes,
         ),
         buffers=buffers,
         memories=gpu_uses(

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from tilefit._errors import InputError
+from tilefit._kernel.extent import OpenSize
 from tilefit._kernel.memory import STAGING, Evidence, Memory, Owner
 from tilefit._kernel.reasons import Align, Why
 from tilefit._kernel.units import round_up
@@ -170,12 +171,15 @@ class Launch:
             not known.
         grid: Blocks in x, y, z; None where no launch was given, as for an object file.
         cluster: Blocks of a cluster in x, y, z; None without clusters.
+        sizes: The sizes open until run time that the grid hangs on; its extents are arithmetic
+            over their names (`_kernel.extent`).
     """
 
     threads_declared: int | None
     threads: int | None
     grid: tuple[Dim, ...] | None
     cluster: tuple[int, ...] | None = None
+    sizes: tuple[OpenSize, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,7 +331,7 @@ class Kernel:
             **{
                 **fields,
                 "params": tuple((name, value) for name, value in data["params"]),
-                "launch": Launch(**_tuples(data["launch"], "grid", "cluster")),
+                "launch": _launch(data["launch"]),
                 "buffers": tuple(_buffer(item) for item in data["buffers"]),
                 "memories": tuple(_use(item) for item in data["memories"]),
                 "stage_rule": StageRule(data["stage_rule"]),
@@ -343,6 +347,12 @@ class Kernel:
                 "build": data["build"] and Build(**_tuples(data["build"], "include_dirs", "flags")),
             }
         )
+
+
+def _launch(data: dict[str, Any]) -> Launch:
+    values = _tuples(data, "grid", "cluster")
+    values["sizes"] = tuple(OpenSize(**item) for item in data.get("sizes", ()))
+    return Launch(**values)
 
 
 def _buffer(data: dict[str, Any]) -> Buffer:

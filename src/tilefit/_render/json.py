@@ -106,6 +106,9 @@ def _result(result: Result) -> dict[str, Any]:
                 "limit": c.limit,
                 "verdict": c.status,
                 "reason": c.reason,
+                "holds_while": None
+                if c.holds is None
+                else {"expression": c.holds.expression, "most": c.holds.most},
             }
             for c in result.limits
         ],

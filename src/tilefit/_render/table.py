@@ -45,7 +45,7 @@ def render_md(report: Report) -> str:
     notes = [
         f"- {markdown(result.device)}: {markdown(result.reason)}"
         for result in report.results
-        if result.reason and result.status != "fits"
+        if result.reason
     ]
     notes += [
         f"- {markdown(cells['file'])}: {markdown(cells['reason'])}" for cells in _failures(report)

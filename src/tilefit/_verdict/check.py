@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tilefit._kernel.extent import Holds
 from tilefit._kernel.kernel import Buffer, Dim, Kernel
 from tilefit._kernel.memory import STAGING, Memory
 
@@ -80,11 +81,12 @@ class Check:
         value: What the kernel needs; text if it is symbolic, None if unknown.
         limit: What the device allows.
         status: The outcome.
-        reason: One line, for every outcome but a plain ``fits``.
+        reason: One line, for every outcome but a plain ``fits``; of that, on what it hangs.
         limit_reason: Why that limit and not the memory's plain one, or when it would be less; of
             a launch limit that the device does not have, that it has none.
         limit_columns: Of tensor memory: the limit in columns.
         silent: Whether the compiler accepted more than the chip has.
+        holds: Of an extent over open sizes that can pass the limit: how far it does not.
     """
 
     name: Memory | LaunchLimit
@@ -95,6 +97,7 @@ class Check:
     limit_reason: str | None = None
     limit_columns: int | None = None
     silent: bool = False
+    holds: Holds | None = None
 
     @property
     def margin(self) -> int | None:

@@ -32,7 +32,8 @@ class Verdict:
 
     Attributes:
         status: The worst of all checks.
-        reason: Why, in one line; None if it simply fits.
+        reason: Why, in one line; None if it simply fits. Where sizes are open until run time: how
+            far they may go.
         memories: One check per memory, in the order of the plan.
         limits: One check per launch limit.
     """
@@ -77,6 +78,9 @@ def judge(
     checks = [*memories, *limits]
     status = worst(c.status for c in checks)
     reason = next((c.reason for c in checks if c.status is status and c.reason), None)
+    if status is Status.FITS:
+        holding = [c.reason for c in limits if c.holds is not None and c.reason]
+        reason = "; ".join(["memory fits", *holding]) if holding else reason
     return Verdict(status=status, reason=reason, memories=memories, limits=limits)
 
 

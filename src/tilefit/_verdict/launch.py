@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from tilefit._devices.names import Device
+from tilefit._kernel.extent import Holds, bounds, holds_while, names_in
 from tilefit._kernel.kernel import Dim, Kernel
 from tilefit._kernel.memory import Memory
 from tilefit._kernel.units import round_up
@@ -65,8 +66,27 @@ def _grid(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
     for axis, blocks, limit in zip(GRID, kernel.launch.grid, limits, strict=True):
         if isinstance(blocks, int) and blocks <= 0:
             yield no_blocks(axis, blocks, limit)
-        else:
-            yield _at_most(axis, blocks, _Limit(device, limit, absent))
+            continue
+        held = _Limit(device, limit, absent)
+        yield _over_open_sizes(axis, blocks, held, kernel) or _at_most(axis, blocks, held)
+
+
+def _over_open_sizes(axis: LaunchLimit, blocks: Dim, held: _Limit, kernel: Kernel) -> Check | None:
+    """Check an extent that hangs on sizes open until run time; None if it does not."""
+    sizes = {size.name: size for size in kernel.launch.sizes}
+    found = bounds(blocks, sizes) if isinstance(blocks, str) else None
+    if found is None or held.most is None:
+        return None
+    least, most = found
+    check = Check(name=axis, value=blocks, limit=held.most, status=Status.FITS)
+    if least > held.most:
+        reason = f"{axis} is {blocks}, {least:,} at least, limit {held.most:,}"
+        return replace(check, status=Status.DOES_NOT_FIT, reason=reason)
+    if most <= held.most:
+        return check
+    holds = holds_while(str(blocks), held.most, sizes)
+    reason = f"{axis} holds while {holds.expression} <= {holds.most:,}"
+    return replace(check, reason=reason, holds=holds)
 
 
 def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
@@ -114,6 +134,15 @@ def _cluster(kernel: Kernel, device: Device, _: Policy) -> Iterable[Check]:
                 limit=extent,
                 status=Status.DOES_NOT_FIT,
                 reason=f"grid.{axis[-1]} {grid:,} is no multiple of the cluster's {extent}",
+            )
+        elif extent > 1 and isinstance(grid, str) and names_in(grid):
+            yield Check(
+                name=axis,
+                value=grid,
+                limit=extent,
+                status=Status.FITS,
+                reason=f"grid.{axis[-1]} has to be a multiple of the cluster's {extent}",
+                holds=Holds(f"({grid}) % {extent}", 0),
             )
 
 

@@ -20,7 +20,7 @@ from tilefit._frontends.ascend import OWNERS
 from tilefit._frontends.ptx import COLUMN_BYTES, LEAST_COLUMNS
 from tilefit._frontends.source.allocate import ADAPTER, is_borrowed
 from tilefit._frontends.source.ascend import memory_in_gemm
-from tilefit._frontends.source.operators import number
+from tilefit._frontends.source.operators import extent_of, number
 from tilefit._frontends.source.trace import TracedLaunch, TracedLoop
 from tilefit._frontends.source.unknown import names_of, written
 from tilefit._frontends.source.values import Tile, Unknown, Value
@@ -81,8 +81,8 @@ def product(value: Value) -> int | None:
 
 def dim(value: Value) -> Dim:
     """Return an extent as an integer, or as text."""
-    value = number(value)
-    return int(value) if isinstance(value, int) else written(value)
+    found = extent_of(value)
+    return written(value) if found is None else found
 
 
 def buffer_of(tile: Tile, launch: TracedLaunch, vendor: str, missing: Missing) -> Buffer:

@@ -99,6 +99,7 @@ class Factory:
             notes=self.notes,
             unread=self.unread,
             options=options,
+            sizes=tuple(machine.open_sizes.values()),
         )
         return kernels_of(trace, origin)
 

@@ -69,7 +69,7 @@ def _argument(machine: Machine, place: ast.arg) -> Value:
     if isinstance(kind, Tensor):
         return Tensor(place.arg, kind.shape, kind.dtype)
     if isinstance(kind, DTypeName):
-        return machine.open_size(place.arg)
+        return machine.open_size(place.arg, kind)
     shape, dtype = (Unknown((), f"{place.arg}.{what}") for what in ("shape", "dtype"))
     return Tensor(place.arg, shape, dtype)
 

@@ -17,11 +17,12 @@ from tilefit._frontends.source.ascend import (
 )
 from tilefit._frontends.source.buffers import Missing, buffer_of, dim, product
 from tilefit._frontends.source.find import plain
-from tilefit._frontends.source.operators import number
+from tilefit._frontends.source.operators import extent_of, number
 from tilefit._frontends.source.trace import Trace, TracedLaunch, TracedLoop
 from tilefit._frontends.source.unknown import names_of
 from tilefit._frontends.source.values import Unknown, Value
 from tilefit._frontends.uses import gpu_uses
+from tilefit._kernel.extent import OpenSize, names_in
 from tilefit._kernel.kernel import Buffer, Kernel, Launch, Loop, MemoryUse, StageRule
 from tilefit._kernel.memory import STAGING, Evidence, Memory
 from tilefit._kernel.scopes import memory_of
@@ -43,6 +44,7 @@ class Origin:
         notes: What was chosen or is missing before it could be traced.
         unread: Those of them that say why there may be more than was traced.
         options: Compiler options of its author, None without.
+        sizes: Its sizes that are open until run time.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Origin:
     notes: Sequence[str] = ()
     unread: Sequence[str] = ()
     options: Value = None
+    sizes: Sequence[OpenSize] = ()
 
     @property
     def vendor(self) -> str:
@@ -128,7 +131,7 @@ def _kernel(launch: TracedLaunch, trace: Trace, origin: Origin, function: str) -
         toolchain_version=_dialect(trace),
         target=origin.target,
         params=_recorded(origin.params),
-        launch=_launch(launch, origin.vendor, missing),
+        launch=_launch(launch, origin, missing),
         buffers=buffers,
         memories=_on_gpu(origin, buffers, dynamic, static, complete=complete),
         complete=complete,
@@ -193,16 +196,17 @@ def _scheduled(kernel: Kernel) -> bool:
     return own and not kernel.toolchain_version.startswith("tilelang-ascend")
 
 
-def _launch(launch: TracedLaunch, vendor: str, missing: Missing) -> Launch:
+def _launch(launch: TracedLaunch, origin: Origin, missing: Missing) -> Launch:
     launcher = launch.launcher
     grid = [dim(extent) for extent in launcher.grid[:3]]
     for axis, extent in zip("xyz", launcher.grid, strict=False):
-        if not isinstance(number(extent), int):
+        if extent_of(extent) is None:
             missing.note(f"grid.{axis}", extent)
+    mentioned = {name for blocks in grid for name in names_in(str(blocks))}
     declared = None if launcher.threads is None else product(launcher.threads)
     threads = declared
     if launcher.threads is None:
-        threads = None if vendor == "ascend" else _DEFAULT_THREADS
+        threads = None if origin.vendor == "ascend" else _DEFAULT_THREADS
     elif declared is None:
         missing.note("threads", launcher.threads)
     return Launch(
@@ -210,6 +214,7 @@ def _launch(launch: TracedLaunch, vendor: str, missing: Missing) -> Launch:
         threads=threads,
         grid=(*grid, *[1] * (3 - len(grid))),
         cluster=_cluster(launcher.cluster, missing),
+        sizes=tuple(size for size in origin.sizes if size.name in mentioned),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tilefit._errors import InputError
-from tilefit._frontends.source.operators import number
+from tilefit._frontends.source.operators import extent_of, number
 from tilefit._frontends.source.unknown import mix, names_of, unknown, written
 from tilefit._frontends.source.values import (
     Device,
@@ -20,6 +20,7 @@ from tilefit._frontends.source.values import (
     Where,
 )
 from tilefit._kernel.dtype import DTYPES, parse_dtype
+from tilefit._kernel.extent import called
 
 # where the arguments stand that an operation writes; others count as writing all of theirs
 _WRITES = {
@@ -95,6 +96,9 @@ def arithmetic(name: str, args: Sequence[Value], where: Where) -> Value:
     symbolic = mix(where, *args)
     if isinstance(symbolic, Device) and isinstance(result, int):
         return replace(symbolic, value=result)
+    a, b = (extent_of(argument) for argument in args)
+    if isinstance(symbolic, Device) and a is not None and b is not None:
+        return replace(symbolic, extent=called(name, a, b))
     return symbolic
 
 

@@ -55,8 +55,12 @@ def language(
         return tensor_of(places, named)
     if name in ("const", "dynamic", "symbolic") and places and isinstance(places[0], str):
         sizes = places[0].replace(",", " ").split()
-        ask = machine.missing if name == "const" else machine.open_size
-        values = tuple(ask(size) for size in sizes)
+        values: tuple[Value, ...]
+        if name == "const":
+            values = tuple(machine.missing(size) for size in sizes)
+        else:
+            dtype = places[1] if len(places) > 1 else named.get("dtype", "int32")
+            values = tuple(machine.open_size(size, dtype) for size in sizes)
         return values[0] if len(values) == 1 else values
     if name == "dtype" and places:
         found = dtype_of(places[0])

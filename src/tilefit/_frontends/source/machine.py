@@ -14,6 +14,7 @@ from tilefit._errors import InputError, KernelError
 from tilefit._frontends.source.trace import Trace
 from tilefit._frontends.source.unknown import join, names_of, unknown
 from tilefit._frontends.source.values import Device, Function, Scope, Tile, Unknown, Value
+from tilefit._kernel.extent import OpenSize
 
 # what takes more steps is no kernel, and no constant of one
 MAX_STEPS = 100_000
@@ -96,6 +97,7 @@ class Machine:
         self.file = file
         self.adapter = adapter
         self.contexts: list[str] = []
+        self.open_sizes: dict[str, OpenSize] = {}
         self.leaving: list[tuple[Exception, dict[str, Value]]] = []
         self.running: list[Function] = []
         self.generators: dict[ast.AST, bool] = {}
@@ -166,7 +168,7 @@ class Machine:
         """Return the value of a name that only ``--set`` can give."""
         return self.named(name, Unknown())
 
-    def open_size(self, name: str) -> Device:
+    def open_size(self, name: str, dtype: Value = "int32") -> Device:
         """Return a size that stays open until run time, with its value if one was given.
 
         Raises:
@@ -174,11 +176,14 @@ class Machine:
         """
         value = None
         if name in self.given:
-            self.taken.add(name)
             value = self.given[name]
-            if not isinstance(value, int):
+            if isinstance(value, bool) or not isinstance(value, int):
+                if name in self.taken:  # a parameter of that name, which is no size
+                    return Device(name, (name,))
                 raise InputError(f"--set {name}={value!r}: a size is a whole number")
-        return Device(name, (name,), value)
+            self.taken.add(name)
+        self.open_sizes[name] = OpenSize(name, _bits(dtype))
+        return Device(name, (name,), value, extent=name)
 
     def touch(self, value: Value, *, write: bool = False) -> None:
         """Note that a statement uses a tile."""
@@ -205,3 +210,8 @@ class Machine:
         why = self.doubt
         if why is not None:
             self.poisoned[id(container)] = (container, why)
+
+
+def _bits(dtype: Value) -> int:
+    """Return the bits of the integer that holds a size: 32 unless the source says otherwise."""
+    return 64 if isinstance(dtype, str) and "64" in dtype else 32

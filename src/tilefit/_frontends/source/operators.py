@@ -22,6 +22,7 @@ from tilefit._frontends.source.values import (
     Value,
     Where,
 )
+from tilefit._kernel.extent import joined
 
 _MAX_BITS = 4096
 MAX_LENGTH = 10_000
@@ -62,6 +63,14 @@ def number(value: Value) -> Value:
     return value.value if isinstance(value, Device) and value.value is not None else value
 
 
+def extent_of(value: Value) -> str | int | None:
+    """Return a value in arithmetic over open sizes, None if it hangs on anything else."""
+    value = number(value)
+    if isinstance(value, Device):
+        return value.extent
+    return value if type(value) is int else None
+
+
 def binary(op: ast.operator, left: Value, right: Value, where: Where) -> Value:
     """Return ``left op right``."""
     function = _BINARY.get(type(op))
@@ -75,6 +84,9 @@ def binary(op: ast.operator, left: Value, right: Value, where: Where) -> Value:
         result = _apply(function, op, number(left), number(right))
         if isinstance(symbolic, Device) and type(result) is int:
             return replace(symbolic, value=result)
+        a, b = extent_of(left), extent_of(right)
+        if isinstance(symbolic, Device) and a is not None and b is not None:
+            return replace(symbolic, extent=joined(op, a, b))
         return symbolic
     result = _apply(function, op, left, right)
     return mix(where, left, right) if result is None else result

@@ -43,12 +43,15 @@ class Device:
         names: The open sizes, or missing names, in it.
         value: What it comes to, where every size in it was given.
         base: The `Tensor` or `Tile` whose elements it is.
+        extent: The same in Python's arithmetic over the open sizes (`_kernel.extent`), where it
+            hangs on nothing else.
     """
 
     text: str
     names: tuple[str, ...] = ()
     value: int | None = None
     base: Tensor | Tile | None = None
+    extent: str | None = None
 
 
 class DTypeName(str):

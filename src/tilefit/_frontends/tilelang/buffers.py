@@ -10,6 +10,7 @@ from typing import Any
 from tilefit._frontends.ptx import COLUMN_BYTES
 from tilefit._frontends.tilelang.declared import allocated_in, dim, lowered_name, nbytes, visit
 from tilefit._frontends.tilelang.liveness import AGGRESSIVE_MERGE, DISABLE_REUSE, live_buffers
+from tilefit._frontends.tilelang.sizes import Sizes
 from tilefit._frontends.tilelang.why import Causes
 from tilefit._kernel.kernel import Buffer
 from tilefit._kernel.memory import STAGING, Memory, Owner
@@ -29,6 +30,7 @@ def buffers_of(
     source: str,
     configs: Mapping[str, Any],
     *,
+    sizes: Sizes,
     seen: Mapping[str, int],
     used: Set[Any],
     vendor: str,
@@ -42,6 +44,7 @@ def buffers_of(
         causes: What the passes did to its buffers.
         source: Generated source of the module.
         configs: The kernel's pass configs.
+        sizes: Its open sizes.
         seen: How many buffers of each lowered name earlier T.Kernels of the PrimFunc have.
         used: Data variables of the buffers that this T.Kernel uses.
         vendor: Whose chip the target is.
@@ -57,21 +60,25 @@ def buffers_of(
         count[name] = nth + 1
         if str(written.scope()) == "shared.tmem":
             # what is left of its name in shared memory is the word that holds its address
-            rows.append((_tmem_buffer(written, columns), None))
+            rows.append((_tmem_buffer(written, columns, sizes), None))
             continue
         match = next((a for a in rest if lowered_name(a) == name), None)
         if match is not None:
             rest.remove(match)
-        buffer = _source_buffer(written, match, causes, nth, vendor)
+        buffer = _source_buffer(written, match, causes, nth, vendor, sizes)
         if match is None and written.data in used and buffer.memory is Memory.REGISTERS:
             buffer = replace(buffer, bytes_per_thread=None)  # what became of it is not known
         rows.append((buffer, match))
-    rows += [(_compiler_buffer(allocation, columns, vendor), allocation) for allocation in rest]
-    offsets = _offsets(after)
+    rows += [(_compiler_buffer(one, columns, vendor, sizes), one) for one in rest]
+    offsets = _offsets(after, sizes)
     alone = _only_dynamic(lowered)
     # TileLang turns aggressive merging off where reuse is off
     aggressive = bool(configs.get(AGGRESSIVE_MERGE)) and not configs.get(DISABLE_REUSE)
-    live = {found.var: found for found in live_buffers(before, aggressive=aggressive)}
+    live = {found.var: found for found in live_buffers(before, sizes, aggressive=aggressive)}
+    # the compiler ordered what was open without its size: no order that our packer could check
+    ordered = not sizes.values or all(
+        isinstance(dim(extent), int) for a in lowered if a.data in live for extent in a.shape
+    )
     static_align = _static_aligns(source)
     recorded = dict(dict(before.attrs or {}).get("tl.smem_alignment_map", {}))
     finished: dict[Buffer, None] = {}
@@ -92,7 +99,7 @@ def buffers_of(
         elif buffer.memory in STAGING and allocation is not None:
             offset = 0 if allocation is alone else offsets.get(allocation.data)
             buffer = replace(buffer, offset=offset)
-            if allocation.data in live:
+            if allocation.data in live and ordered:
                 one = live[allocation.data]
                 span = (one.start, one.end)
                 why = _align_why(one.align_bytes, recorded=one.name in recorded)
@@ -127,7 +134,7 @@ def _only_dynamic(lowered: list[Any]) -> Any:
     return dynamic[0] if len(dynamic) == 1 else None
 
 
-def _offsets(function: Any) -> dict[Any, int]:
+def _offsets(function: Any, sizes: Sizes) -> dict[Any, int]:
     """Return the byte offset that the merge pass bound to each buffer's pointer."""
     found: dict[Any, int] = {}
 
@@ -135,7 +142,7 @@ def _offsets(function: Any) -> dict[Any, int]:
         value = getattr(node, "value", None)
         op = str(getattr(getattr(value, "op", None), "name", ""))
         if type(node).__name__ == "Bind" and op.endswith("handle_add_byte_offset"):
-            offset = dim(node.value.args[1])
+            offset = dim(node.value.args[1], sizes)
             if isinstance(offset, int):
                 found[node.var] = offset
 
@@ -143,13 +150,15 @@ def _offsets(function: Any) -> dict[Any, int]:
     return found
 
 
-def _source_buffer(written: Any, lowered: Any, causes: Causes, nth: int, vendor: str) -> Buffer:
+def _source_buffer(
+    written: Any, lowered: Any, causes: Causes, nth: int, vendor: str, sizes: Sizes
+) -> Buffer:
     scope = str(written.scope())
-    shape = tuple(dim(d) for d in written.shape)
+    shape = tuple(dim(d, sizes) for d in written.shape)
     one_copy = nbytes(shape, written.dtype)
     memory = memory_of("tilelang", vendor, scope)
     owner = Owner.BLOCK if scope.startswith(("shared", "local.fragment")) else Owner.THREAD
-    now = None if lowered is None else nbytes([dim(d) for d in lowered.shape], lowered.dtype)
+    now = None if lowered is None else nbytes([dim(d, sizes) for d in lowered.shape], lowered.dtype)
     buffer = Buffer(
         name=str(written.name),
         scope=scope,
@@ -179,7 +188,7 @@ def _source_buffer(written: Any, lowered: Any, causes: Causes, nth: int, vendor:
     )
 
 
-def _tmem_buffer(written: Any, columns: Mapping[str, int]) -> Buffer:
+def _tmem_buffer(written: Any, columns: Mapping[str, int], sizes: Sizes) -> Buffer:
     """Return a TMEM buffer with the columns that the generated code allocates for it."""
     name = lowered_name(written)
     return Buffer(
@@ -187,7 +196,7 @@ def _tmem_buffer(written: Any, columns: Mapping[str, int]) -> Buffer:
         scope=str(written.scope()),
         memory=Memory.TENSOR,
         owner=Owner.BLOCK,
-        shape=tuple(dim(d) for d in written.shape),
+        shape=tuple(dim(d, sizes) for d in written.shape),
         dtype=str(written.dtype),
         copies=1 if name in columns else 0,
         bytes=columns.get(name, 0) * COLUMN_BYTES,
@@ -208,9 +217,9 @@ def _tmem_columns(source: str) -> dict[str, int]:
     return {name: int(columns) for name, columns in found}
 
 
-def _compiler_buffer(lowered: Any, tmem: Mapping[str, int], vendor: str) -> Buffer:
+def _compiler_buffer(lowered: Any, tmem: Mapping[str, int], vendor: str, sizes: Sizes) -> Buffer:
     scope = str(lowered.scope())
-    shape = tuple(dim(d) for d in lowered.shape)
+    shape = tuple(dim(d, sizes) for d in lowered.shape)
     memory = memory_of("tilelang", vendor, scope)
     size = nbytes(shape, lowered.dtype)
     registers = memory is Memory.REGISTERS

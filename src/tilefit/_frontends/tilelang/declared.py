@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tilefit._frontends.tilelang.sizes import Sizes
+from tilefit._kernel.extent import names_in
 from tilefit._kernel.kernel import Dim, Launch, Loop
-
-Sizes = Mapping[str, int]
-"""Values for sizes that the PrimFunc leaves open until run time."""
 
 
 def visit(body: Any, visitor: Callable[[Any], None]) -> None:
@@ -135,10 +134,13 @@ def launch_of(root: Any, attrs: Mapping[str, Any], sizes: Sizes) -> Launch:
     visit(root, look)
     extent = {str(k): dim(v, sizes) for k, v in dict(attrs.get("thread_extent", {})).items()}
     cluster = attrs.get("cluster_dims")
+    grid = tuple(extent.get(f"blockIdx.{axis}", 1) for axis in "xyz")
+    mentioned = {name for blocks in grid for name in names_in(str(blocks))}
     return Launch(
         threads_declared=product([dim(d) for d in declared]) if declared else None,
         threads=product([extent.get(f"threadIdx.{axis}", 1) for axis in "xyz"]),
-        grid=tuple(extent.get(f"blockIdx.{axis}", 1) for axis in "xyz"),
+        grid=grid,
+        sizes=tuple(size for size in sizes.open() if size.name in mentioned),
         cluster=tuple(int(d) for d in cluster) if cluster is not None else None,
     )
 
@@ -157,32 +159,7 @@ def allocated_in(function: Any) -> list[Any]:
 
 def dim(value: Any, sizes: Sizes | None = None) -> Dim:
     """Return an extent as an integer, or its expression as text while a size is open."""
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        pass
-    if sizes:
-        value = _fill_in(value, sizes)
-        try:
-            return int(value)
-        except (TypeError, ValueError):
-            pass
-    # twice: the name of a variable comes as TVM's own kind of str, which crashes when it is copied
-    return str(str(value))
-
-
-def _fill_in(expression: Any, sizes: Sizes) -> Any:
-    from tilelang import tvm
-    from tvm.tirx.stmt_functor import substitute
-
-    values: dict[Any, Any] = {}
-
-    def look(node: Any) -> None:
-        if type(node).__name__ in ("Var", "SizeVar") and str(node.name) in sizes:
-            values[node] = tvm.tirx.const(sizes[str(node.name)], node.dtype)
-
-    visit(expression, look)
-    return tvm.arith.Analyzer().simplify(substitute(expression, values))
+    return (sizes or Sizes()).dim(value)
 
 
 def product(dims: Sequence[Dim]) -> int | None:

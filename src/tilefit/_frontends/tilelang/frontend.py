@@ -20,6 +20,7 @@ from tilefit._frontends.protocol import OTHER_PYTHON, stood_in_for
 from tilefit._frontends.tilelang.factory import build
 from tilefit._frontends.tilelang.find import kernel_style, kernels_among, listing
 from tilefit._frontends.tilelang.lower import lower_built, tvm_target
+from tilefit._frontends.tilelang.sizes import noting_names
 from tilefit._frontends.user_code import load_module, one_line
 from tilefit._kernel.kernel import Kernel, Listing
 from tilefit._kernel.memory import Memory
@@ -81,7 +82,8 @@ class TileLangFrontend:
         """Execute a file; see `Frontend.load`."""
         version = self.version()
         if device_facts is None:
-            module = load_module(path)
+            with noting_names():
+                module = load_module(path)
             return TileLangSource(path, kernels_among(vars(module), module.__name__), version)
         from tilefit._frontends.tilelang.main.sandbox import Sandbox
 
@@ -175,7 +177,7 @@ class TileLangSource:
             reason = f"{kernel} needs a value for {', '.join(missing)}: add {add}"
             raise InputError(reason, cause=Cause.NEEDS_VALUE)
         context = self._sandbox.aimed_at(request.target) if self._sandbox else nullcontext()
-        with context, tvm_target(request.target):
+        with context, tvm_target(request.target), noting_names():
             built = build(self._found[kernel], given, kernel, self.path)
         if self._sandbox and self._sandbox.missing.names:
             built = replace(built, notes=(*built.notes, stood_in_for(self._sandbox.missing.names)))

@@ -15,7 +15,6 @@ from typing import Any
 from tilefit._frontends.tilelang.buffers import buffers_of
 from tilefit._frontends.tilelang.build import include_dirs_of_tilelang
 from tilefit._frontends.tilelang.declared import (
-    Sizes,
     declared_buffers,
     dim,
     launch_of,
@@ -27,6 +26,7 @@ from tilefit._frontends.tilelang.declared import (
 )
 from tilefit._frontends.tilelang.liveness import DISABLE_REUSE
 from tilefit._frontends.tilelang.notes import gemms_of, notes_of, roles_of
+from tilefit._frontends.tilelang.sizes import Sizes
 from tilefit._frontends.tilelang.why import PIPELINE_PASS, WS_PASS, Causes, with_copied
 from tilefit._frontends.uses import gpu_uses
 from tilefit._kernel.kernel import Build, Kernel
@@ -118,7 +118,7 @@ def kernels_of(
         attrs = dict(function.attrs)
         declared = declared_buffers(root)
         nodes = with_copied(loop_nodes(root, sizes), names_of(root))
-        causes = Causes(prim_func, nodes, capture.modules)
+        causes = Causes(prim_func, nodes, capture.modules, sizes)
         before = function_named(capture.before, symbol) or function
         after = function_named(capture.after, symbol) or function
         buffers, static = buffers_of(
@@ -128,6 +128,7 @@ def kernels_of(
             causes,
             source,
             configs,
+            sizes=sizes,
             seen=seen,
             used=used_variables(root),
             vendor=vendor,
@@ -147,7 +148,7 @@ def kernels_of(
                 memories=gpu_uses(
                     buffers,
                     memory_of("tilelang", vendor, "shared.dyn"),
-                    dynamic_bytes=_dynamic_bytes(attrs),
+                    dynamic_bytes=_dynamic_bytes(attrs, sizes),
                     static_bytes=static,
                     align_bytes=_dynamic_align(source),
                     evidence=Evidence.COMPILED,
@@ -190,8 +191,8 @@ def function_named(module: Any, name: str) -> Any:
 # ---- what the compiler made of it --------------------------------------------------------
 
 
-def _dynamic_bytes(attrs: Mapping[str, Any]) -> int | None:
-    size = dim(attrs.get("dyn_shared_memory_buf", 0))
+def _dynamic_bytes(attrs: Mapping[str, Any], sizes: Sizes) -> int | None:
+    size = dim(attrs.get("dyn_shared_memory_buf", 0), sizes)
     return size if isinstance(size, int) else None
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tilefit._frontends.tilelang.declared import dim, product, visit
+from tilefit._frontends.tilelang.sizes import Sizes
 
 AGGRESSIVE_MERGE = "tl.enable_aggressive_shared_memory_merge"
 """Pass config that turns `aggressive` on; off unless the kernel sets it."""
@@ -64,11 +65,14 @@ class LiveBuffer:
     end: int
 
 
-def live_buffers(function: Any, *, aggressive: bool) -> tuple[LiveBuffer, ...]:
+def live_buffers(
+    function: Any, sizes: Sizes | None = None, *, aggressive: bool
+) -> tuple[LiveBuffer, ...]:
     """Return the dynamic shared buffers of a function in order of allocation.
 
     Args:
         function: A device function as it enters `tl.MergeSharedMemoryAllocations`.
+        sizes: Its open sizes.
         aggressive: The value of `AGGRESSIVE_MERGE`.
     """
     walk = _Walk(aggressive=aggressive)
@@ -84,7 +88,7 @@ def live_buffers(function: Any, *, aggressive: bool) -> tuple[LiveBuffer, ...]:
             LiveBuffer(
                 name=str(var.name),
                 var=var,
-                bytes=_nbytes(buffer),
+                bytes=_nbytes(buffer, sizes),
                 align_bytes=max(align, _LEAST_ALIGN_BYTES),
                 start=start,
                 end=end,
@@ -93,11 +97,11 @@ def live_buffers(function: Any, *, aggressive: bool) -> tuple[LiveBuffer, ...]:
     return tuple(found)
 
 
-def _nbytes(buffer: Any) -> int | None:
+def _nbytes(buffer: Any, sizes: Sizes | None) -> int | None:
     """Return the bytes of a buffer in the array: only 4-bit elements share a byte."""
     from tilelang import tvm
 
-    elements = product([dim(extent) for extent in buffer.shape])
+    elements = product([dim(extent, sizes) for extent in buffer.shape])
     if elements is None:
         return None
     kind = tvm.DataType(str(buffer.dtype))

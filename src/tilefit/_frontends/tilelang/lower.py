@@ -14,6 +14,7 @@ from tilefit._errors import Cause, InputError, KernelError, RefusedError, Unknow
 from tilefit._frontends.tilelang.build import nvcc_flags
 from tilefit._frontends.tilelang.declared import launches
 from tilefit._frontends.tilelang.factory import Built, wrong_target
+from tilefit._frontends.tilelang.sizes import Sizes, sizes_of
 from tilefit._frontends.tilelang.target import foreign_instructions
 from tilefit._frontends.user_code import one_line
 from tilefit._kernel.kernel import CannotAssemble, Kernel, MemoryUse
@@ -47,13 +48,7 @@ def lower_built(
         KernelError: It launches nothing.
         RefusedError: The kernel is for another target, or the compiler refused it.
     """
-    open_sizes = _open_sizes(built.prim_func)
-    sizes = {k: v for k, v in request.params.items() if k not in names}
-    for one, value in sizes.items():
-        if one not in open_sizes:
-            raise UnknownNameError(f"parameter of {request.kernel}", one, [*names, *open_sizes])
-        if not isinstance(value, int):
-            raise InputError(f"--set {one}={value!r}: a size is a whole number")
+    sizes = _with_values(sizes_of(built.prim_func), request, names)
     refused = wrong_target(built.target, request.target)
     if refused:
         raise RefusedError(refused, cause=Cause.OTHER_DEVICE)
@@ -71,12 +66,34 @@ def lower_built(
     return tuple(replace(k, notes=(*built.notes, *k.notes)) for k in kernels)
 
 
+def _with_values(sizes: Sizes, request: Request, names: Sequence[str]) -> Sizes:
+    """Return the open sizes with the values that are given.
+
+    A parameter of the factory binds an open size of the same name too.
+
+    Raises:
+        InputError: A value is given for neither, or is no whole number.
+    """
+    known = {*sizes.names, *sizes.names.values()}
+    values: dict[str, int] = {}
+    for name, value in request.params.items():
+        if name not in known and name not in names:
+            shown = [*names, *dict.fromkeys(sizes.names.values())]
+            raise UnknownNameError(f"parameter of {request.kernel}", name, shown)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if name in known and whole:
+            values[sizes.names.get(name, name)] = value
+        elif name not in names:
+            raise InputError(f"--set {name}={value!r}: a size is a whole number")
+    return replace(sizes, values=values)
+
+
 def lower(
     prim_func: Any,
     *,
     name: str,
     params: Mapping[str, Any],
-    sizes: Mapping[str, int],
+    sizes: Sizes,
     target: str,
     version: str,
     pass_configs: Mapping[str, Any],
@@ -89,7 +106,7 @@ def lower(
         prim_func: The kernel.
         name: What the user calls it.
         params: Its parameters, for the record.
-        sizes: Values for sizes that the PrimFunc leaves open.
+        sizes: The sizes that the PrimFunc leaves open.
         target: ``sm_90a`` ...
         version: TileLang's version, for the record.
         pass_configs: The author's pass configs.
@@ -193,22 +210,3 @@ def refusal(error: BaseException) -> str:
     text = one_line(text, limit=300)
     # a bare key, as of a table that lacks a dtype, says nothing without its kind
     return text if " " in text else f"{type(error).__name__}{f': {text}' if text else ''}"
-
-
-def _open_sizes(prim_func: Any) -> list[str]:
-    """Return the names of the sizes that a PrimFunc leaves open until run time."""
-    from tvm.tirx.stmt_functor import post_order_visit
-
-    names: dict[str, None] = {}
-
-    def visit(node: Any) -> None:
-        if type(node).__name__ in ("Var", "SizeVar"):
-            names[str(node.name)] = None
-
-    for buffer in prim_func.buffer_map.values():
-        for extent in (*buffer.shape, *(buffer.strides or ())):
-            post_order_visit(extent, visit)
-    for parameter in prim_func.params:
-        if parameter not in prim_func.buffer_map:
-            names[str(parameter.name)] = None
-    return list(names)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tilefit._frontends.tilelang.declared import dim, lowered_name, names_of, product, visit
+from tilefit._frontends.tilelang.sizes import Sizes
 from tilefit._kernel.kernel import Loop
 from tilefit._kernel.reasons import Why
 
@@ -47,12 +48,16 @@ class Causes:
     """The evidence behind the copies of one kernel's buffers."""
 
     def __init__(
-        self, prim_func: Any, loops: list[tuple[Any, Loop]], snapshots: Mapping[str, Any]
+        self,
+        prim_func: Any,
+        loops: list[tuple[Any, Loop]],
+        snapshots: Mapping[str, Any],
+        sizes: Sizes,
     ) -> None:
         self._uses = _uses(loops, names_of(prim_func.body))
-        declared = _sizes([prim_func])
-        before = _sizes(_functions(snapshots.get(f"before {PIPELINE_PASS}")))
-        after = _sizes(_functions(snapshots.get(f"after {PIPELINE_PASS}")))
+        declared = _elements([prim_func], sizes)
+        before = _elements(_functions(snapshots.get(f"before {PIPELINE_PASS}")), sizes)
+        after = _elements(_functions(snapshots.get(f"after {PIPELINE_PASS}")), sizes)
         self._ws = _factors(declared, before)
         self._pipeline = _factors(before, after)
         specialised = _functions(snapshots.get(f"after {WS_PASS}"))
@@ -111,14 +116,14 @@ def _functions(module: Any) -> list[Any]:
     return [] if module is None else [f for f in module.functions.values() if hasattr(f, "body")]
 
 
-def _sizes(functions: Iterable[Any]) -> dict[str, list[int | None]]:
+def _elements(functions: Iterable[Any], sizes: Sizes) -> dict[str, list[int | None]]:
     """Return the elements of every allocated buffer, by lowering's name in order."""
     found: dict[str, list[int | None]] = {}
 
     def look(node: Any) -> None:
         for buffer in getattr(node, "alloc_buffers", ()):
-            sizes = found.setdefault(lowered_name(buffer), [])
-            sizes.append(product([dim(d) for d in buffer.shape]))
+            elements = found.setdefault(lowered_name(buffer), [])
+            elements.append(product([dim(d, sizes) for d in buffer.shape]))
 
     for function in functions:
         visit(function.body, look)

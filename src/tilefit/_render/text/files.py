@@ -60,7 +60,7 @@ def _table(report: Report) -> Iterable[Text]:
 def _row(result: Result, report: Report, notes: dict[str, int]) -> tuple[str, ...]:
     check = result.tightest
     word = _word(result)
-    if result.status is not Status.FITS and result.reason:
+    if result.reason:
         word += f" ({notes.setdefault(result.reason, len(notes) + 1)})"
     name = result.kernel
     same = [r for r in report.results if (r.file, r.kernel, r.device) == _key(result)]

@@ -81,6 +81,7 @@ def _headline(result: Result) -> Text:
             word,
             f"   {main.name} {number(main.value)} B   limit {number(main.limit)} B   "
             f"{main.margin:,} B spare",
+            f"\n{folded(f'    {result.reason}', 4)}" if result.reason else "",
         )
     text = Text(folded(f"{word[0]}   {result.reason or ''}".rstrip(), 4))
     text.stylize(word[1], 0, len(word[0]))
@@ -216,7 +217,10 @@ def _launch(result: Result) -> Text:
         written = f" ({launch.threads_declared:,} written)"
     grid = "not asked"
     if launch.grid is not None:
-        bad = (c.status is not Status.FITS and c.name in GRID for c in result.limits)
+        bad = (
+            (c.status is not Status.FITS or c.holds is not None) and c.name in GRID
+            for c in result.limits
+        )
         grid = " x ".join(number(g) for g in launch.grid) + ("" if any(bad) else " ok")
     cluster = "no cluster"
     if launch.cluster is not None:
@@ -231,8 +235,8 @@ def _launch(result: Result) -> Text:
     text = Text(spaced((f"{'launch':<7} {most}", f"grid {grid}", cluster), 8))
     for check in result.limits:
         # the headline gives the reason of a verdict other than a plain fit
-        if check.status is Status.NOT_ASKED:
-            continue
+        if check.status is Status.NOT_ASKED or check.holds is not None:
+            continue  # the headline says how far open sizes may go
         if check.reason and (result.status is Status.FITS or check.reason != result.reason):
             style = "" if check.status is Status.FITS else STYLE[check.status]
             text.append("\n" + folded(f"{'':<8}{check.reason}", 10), style=style)

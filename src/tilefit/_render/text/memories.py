@@ -40,7 +40,7 @@ def _rows(
     result: Result, varying: tuple[str, ...], notes: dict[str, int]
 ) -> Iterable[tuple[str, ...]]:
     params = dict(result.params)
-    remarks = [result.reason] if result.status is not Status.FITS and result.reason else []
+    remarks = [result.reason] if result.reason else []
     remarks += list(result.lowered.notes) if result.lowered else []
     marks = "".join(f"({notes.setdefault(remark, len(notes) + 1)})" for remark in remarks)
     verdict = f"{WORD[result.status].replace('FITS', 'fits')} {marks}".strip()

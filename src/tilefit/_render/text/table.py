@@ -72,7 +72,7 @@ def _row(result: Result, varying: tuple[str, ...], notes: dict[str, int]) -> tup
         most = "" if held.exact else "<= "
         by = f" ({held.limiters[0]})" if held.exact and held.limiters else ""
         word += f", {most}{held.blocks} block{'' if held.blocks == 1 else 's'}{by}"
-    remarks = [result.reason] if result.status is not Status.FITS and result.reason else []
+    remarks = [result.reason] if result.reason else []
     remarks += list(result.lowered.notes) if result.lowered else []
     assembly = None if result.lowered is None else result.lowered.assembly
     if isinstance(assembly, CannotAssemble) and assembly.for_want_of_tools:

@@ -17,7 +17,8 @@ from tilefit._frontends.tilelang.ascend.ir import (
 )
 from tilefit._frontends.tilelang.ascend.steps import Steps
 from tilefit._frontends.tilelang.ascend.why import Versions
-from tilefit._frontends.tilelang.declared import Sizes, dim, nbytes
+from tilefit._frontends.tilelang.declared import dim, nbytes
+from tilefit._frontends.tilelang.sizes import Sizes
 from tilefit._kernel.kernel import Buffer, Loop
 from tilefit._kernel.memory import Memory, Owner
 from tilefit._kernel.reasons import Align, Why

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilefit._frontends.tilelang.declared import (
-    Sizes,
     allocated_in,
     declared_buffers,
     dim,
@@ -21,6 +20,7 @@ from tilefit._frontends.tilelang.declared import (
     visit,
 )
 from tilefit._frontends.tilelang.ir import Capture, function_named
+from tilefit._frontends.tilelang.sizes import Sizes
 
 SCHEDULE_PASS = "tl.AutoSchedule"
 VERSION_PASS = "tl.NormalizeBufferVersion"

@@ -30,7 +30,6 @@ from tilefit._frontends.tilelang.ascend.ir import (
 from tilefit._frontends.tilelang.ascend.steps import Steps, steps_of
 from tilefit._frontends.tilelang.ascend.why import Versions
 from tilefit._frontends.tilelang.declared import (
-    Sizes,
     declared_buffers,
     launch_of,
     loop_nodes,
@@ -39,6 +38,7 @@ from tilefit._frontends.tilelang.declared import (
 )
 from tilefit._frontends.tilelang.ir import in_order
 from tilefit._frontends.tilelang.notes import gemms_of
+from tilefit._frontends.tilelang.sizes import Sizes
 from tilefit._frontends.tilelang.why import with_copied
 from tilefit._kernel.kernel import Buffer, Kernel, Launch, MemoryUse, StageRule
 from tilefit._kernel.memory import Memory

@@ -16,6 +16,7 @@ from tilefit._frontends.tilelang.lower import lower_built, tvm_target
 from tilefit._frontends.tilelang.main.capture import Captured
 from tilefit._frontends.tilelang.main.main import run_as_main
 from tilefit._frontends.tilelang.main.sandbox import Sandbox
+from tilefit._frontends.tilelang.sizes import noting_names
 from tilefit._frontends.tilelang.unwrap import is_prim_func
 from tilefit._kernel.kernel import Kernel, Listing, Parameter
 from tilefit._kernel.request import Request
@@ -116,7 +117,8 @@ class TileLangRun:
         if kernel not in self._found:
             raise UnknownNameError("kernel", kernel, self._found)
         known = {p.name: p.default for p in self._listing(kernel).parameters}
-        with self._sandbox.aimed_at(request.target), tvm_target(request.target):
+        aimed = self._sandbox.aimed_at(request.target)
+        with aimed, tvm_target(request.target), noting_names():
             given = {k: v for k, v in request.params.items() if k in known}
             built = self._built(kernel, given)
         return lower_built(

@@ -22,6 +22,7 @@ from tilefit._frontends.stand_ins.unknown import MissingModules, Unknown
 from tilefit._frontends.tilelang.lower import tvm_target
 from tilefit._frontends.tilelang.main.capture import Recorder
 from tilefit._frontends.tilelang.main.hooks import install
+from tilefit._frontends.tilelang.sizes import noting_names
 
 
 class Sandbox:
@@ -49,6 +50,7 @@ class Sandbox:
         if self._target:
             self._stack.enter_context(tvm_target(self._target))
         self._stack.enter_context(self._tensors)
+        self._stack.enter_context(noting_names())
         return self
 
     def __exit__(self, *error: object) -> None:
