@@ -98,19 +98,19 @@ def test_anything_else_is_one_line(text: str, said: str) -> None:
     ],
 )
 def test_values_that_were_not_listed(name: str, current: int, first: list[int]) -> None:
-    assert list(islice(steps(name, current), 5)) == first
+    assert list(islice(steps(name, current, stages="stages" in name.casefold()), 5)) == first
 
 
 def test_a_ladder_that_never_ends_is_cut() -> None:
-    assert list(steps("num_stages", 2)) == list(range(1, 33))
-    assert list(steps("block_K", 1)) == [2**n for n in range(24)]
+    assert list(steps("num_stages", 2, stages=True)) == list(range(1, 33))
+    assert list(steps("block_K", 1, stages=False)) == [2**n for n in range(24)]
 
 
 @pytest.mark.parametrize("current", ["float16", None, True, 0, -4, 2.0])
 @pytest.mark.parametrize("name", ["num_stages", "block_K"])
 def test_what_is_no_whole_number_from_1_has_no_ladder(name: str, current: object) -> None:
     with pytest.raises(InputError, match=f"--ladder {name}: its value .* is no whole number"):
-        next(iter(steps(name, current)))
+        next(iter(steps(name, current, stages=name == "num_stages")))
 
 
 # ---- climbing -----------------------------------------------------------------------------------
@@ -413,3 +413,28 @@ def test_a_ladder_that_is_none_is_one_line_and_exit_2(plan: Plan, text: str, sai
     assert err.startswith("tilefit: ")
     assert err.count("\n") == 1
     assert said in err
+
+
+def test_where_the_code_stays_the_same_the_ladder_ends_and_nothing_is_in_flight() -> None:
+    """Of one stage the compiler says one-stage, of two same-stage; the code of both is one."""
+
+    def amd(params: Mapping[str, Any]) -> tuple[Kernel, ...]:
+        why = "one-stage" if params["num_stages"] == 1 else "same-stage"
+        made = kernel(buffer("tile", KIB, offset=0, why=why), dynamic_bytes=KIB)
+        return (replace(made, params=tuple(params.items()), code="one"),)
+
+    found, rungs, _ = climb(amd, list(range(1, 33)))
+    assert found == [(1, FITS), (2, FITS)]
+    assert [(r.same_as, r.in_flight_bytes) for r in rungs] == [(None, None), (1, None)]
+    _, rungs, _ = climb(amd, [3, 1, 2], to_the_end=True)
+    assert [(r.same_as, r.in_flight_bytes) for r in rungs] == [(None, None), (3, None), (3, None)]
+
+
+def test_what_a_ring_written_by_hand_has_in_flight_is_not_known() -> None:
+    def ring(params: Mapping[str, Any]) -> tuple[Kernel, ...]:
+        depth = params["num_stages"]
+        tile = buffer("s", depth * KIB, offset=0, shape=(depth, 32, 32), why="not-pipelined")
+        return (kernel(tile, dynamic_bytes=depth * KIB),)
+
+    _, rungs, _ = climb(ring, [1, 2, 3])
+    assert [r.in_flight_bytes for r in rungs] == [None, None, None]

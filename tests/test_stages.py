@@ -7,6 +7,7 @@ without it, and it can do what a real one seldom does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from tilefit._errors import KernelError, RefusedError, TilefitError
 from tilefit._kernel.kernel import Kernel, Loop
 from tilefit._placement.place import place
 from tilefit._planning.report import Stages
-from tilefit._planning.stages import largest_stages, stage_parameter
+from tilefit._planning.stages import largest_stages, ring_parameter, stage_parameter
 from tilefit._verdict.judge import Verdict, judge
 
 LIMIT = 227 * KIB
@@ -392,3 +393,73 @@ def test_a_claim_is_always_a_pair_that_was_lowered(
 )
 def test_the_stage_parameter_by_its_usual_names(names: list[str], found: str | None) -> None:
     assert stage_parameter(names) == found
+
+
+# ---- rings written by hand, and stages that do nothing ------------------------------------------
+
+
+def ring(
+    depth: int, *, columns: int = 128, rows: int = 128, arguments: str = "float16 1024x1024"
+) -> Kernel:
+    """A kernel whose author keeps ``depth`` slots of rows x columns fp16 himself."""
+    size = depth * rows * columns * 2
+    tile = buffer("s", size, shape=(depth, rows, columns), why="not-pipelined")
+    return replace(kernel(tile, dynamic_bytes=size), arguments=(arguments,))
+
+
+@pytest.mark.parametrize("current", [1, 2, 3, 4, 9])
+def test_a_ring_written_by_hand_has_a_largest_depth(current: int) -> None:
+    """Slots of 128 x 128 fp16, 32 KiB: 7 are 224 of 227 KiB."""
+    search = Search(ring, current=current)
+    assert (search.found.largest, search.found.largest_bytes) == (7, 7 * 32 * KIB)
+    assert search.found.next_bytes == 8 * 32 * KIB
+    assert set(search.lowered) <= {current, 7, 8} | ({1, 2} if current == 1 else set())
+
+
+def depth_of(make: Callable[[Mapping[str, Any]], Kernel], **own: Any) -> str | None:
+    """The parameter that is taken for the depth of a ring."""
+    return ring_parameter((make(own),), own, own, lambda params: (make(params),))
+
+
+def test_the_depth_of_a_ring_is_known_by_what_it_does_not_by_its_name() -> None:
+    assert depth_of(lambda p: ring(p["deep"], columns=p["block"]), block=128, deep=3) == "deep"
+
+
+def test_a_size_of_the_problem_is_no_depth() -> None:
+    """Heads come first in the shape of a tile, and in that of a tensor."""
+
+    def make(p: Mapping[str, Any]) -> Kernel:
+        return ring(p["heads"], arguments=f"float16 {p['heads']}x128")
+
+    assert depth_of(make, heads=4) is None
+
+
+def test_a_tile_that_is_cut_from_the_grid_is_no_depth() -> None:
+    def make(p: Mapping[str, Any]) -> Kernel:
+        one = ring(p["rows"])
+        return replace(one, launch=replace(one.launch, grid=(64 // p["rows"], 1, 1)))
+
+    assert depth_of(make, rows=4) is None
+
+
+def test_a_value_that_equals_an_extent_by_chance_is_no_depth() -> None:
+    assert depth_of(lambda _: ring(3), groups=3) is None
+
+
+def test_stages_that_change_no_code_cost_one_lowering_and_are_said() -> None:
+    """As for AMD, where TileLang makes the same source of 1 and of 3."""
+
+    def compiler(stages: int) -> Kernel:
+        loop = Loop(variable="k", extent=64, num_stages=stages, buffers=("A_s",))
+        why = "one-stage" if stages == 1 else "same-stage"
+        tile = buffer("A_s", 32 * KIB, why=why)
+        return replace(kernel(tile, dynamic_bytes=32 * KIB, loops=(loop,)), code="the same")
+
+    search = Search(compiler, current=3)
+    assert search.refused_because() == (
+        "num_stages does nothing here: the compiler makes the same code at 3 and at 4"
+    )
+    assert search.lowered == [3, 4]
+    small = Search(compiler, current=3, limit=16 * KIB)
+    assert "the same code at 2 and at 3" in small.refused_because()
+    assert small.lowered == [3, 2]

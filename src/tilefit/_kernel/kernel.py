@@ -261,6 +261,10 @@ class Kernel:
         unread: Of a source that was read alone: why it may allocate more than `buffers`, a line
             each.
         build: What it takes to assemble it, only where that was asked for.
+        code: A digest of the code that was generated: kernels with one digest are one kernel,
+            whatever their parameters. None where none was.
+        arguments: Type and shape of each tensor that it is called with, in order, where known: a
+            parameter that changes them is a size of the problem.
     """
 
     name: str
@@ -285,6 +289,8 @@ class Kernel:
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     build: Build | None = None
+    code: str | None = None
+    arguments: tuple[str, ...] = ()
 
     def use(self, *memories: Memory) -> MemoryUse | None:
         """Return what it needs of the first of these memories that it uses; None if of none."""
@@ -344,6 +350,7 @@ class Kernel:
                 "assembly": data["assembly"] and _assembly(data["assembly"]),
                 "notes": tuple(data["notes"]),
                 "unread": tuple(data.get("unread", ())),
+                "arguments": tuple(data.get("arguments", ())),
                 "build": data["build"] and Build(**_tuples(data["build"], "include_dirs", "flags")),
             }
         )

@@ -11,9 +11,9 @@ from tilefit._errors import InputError
 from tilefit._kernel.kernel import Kernel, StageRule
 from tilefit._kernel.memory import STAGING
 from tilefit._kernel.reasons import Why
-from tilefit._planning.outcome import Judge, outcome_of
+from tilefit._planning.outcome import Judge, outcome_of, same_code
 from tilefit._planning.report import Rung
-from tilefit._planning.stages import MOST_STAGES, stage_parameter
+from tilefit._planning.stages import MOST_STAGES, rings
 from tilefit._verdict.judge import Status
 
 Reader = Callable[[Mapping[str, Any]], tuple[Kernel, ...]]
@@ -57,15 +57,20 @@ def parse_ladder(text: str) -> tuple[str, tuple[int, ...] | None]:
     return name, tuple(found)
 
 
-def steps(name: str, current: Any) -> Iterable[int]:
+def steps(name: str, current: Any, *, stages: bool) -> Iterable[int]:
     """Yield the values to try where none were listed: stages by one from 1, else by doubling.
+
+    Args:
+        name: The parameter.
+        current: Its value.
+        stages: Whether it sets the stages.
 
     Raises:
         InputError: The parameter is no whole number from 1.
     """
     if not isinstance(current, int) or isinstance(current, bool) or current < 1:
         raise InputError(f"--ladder {name}: its value {current!r} is no whole number from 1")
-    if stage_parameter([name]) is not None:
+    if stages:
         yield from range(1, MOST_STAGES + 1)
         return
     value = current
@@ -98,7 +103,17 @@ def ladder(
     rungs: list[Rung] = []
     for value in values:
         outcome = outcome_of(partial(read, {**params, name: value}), judge)
-        rungs.append(Rung(value, outcome, max(map(in_flight, outcome.kernels), default=0)))
+        alike = next((r for r in rungs if same_code(r.outcome.kernels, outcome.kernels)), None)
+        flight = None
+        if not rings(
+            outcome.kernels, value
+        ):  # what a ring written by hand has under way, who knows
+            flight = max(map(in_flight, outcome.kernels), default=0)
+        if alike is not None:
+            # nobody can say what is under way where what was asked for changed nothing
+            rungs = [replace(r, in_flight_bytes=None) if r is alike else r for r in rungs]
+            flight = None
+        rungs.append(Rung(value, outcome, flight, same_as=None if alike is None else alike.value))
         if not to_the_end and _ends(rungs):
             break
     return tuple(rungs)
@@ -117,7 +132,9 @@ def _ends(rungs: Sequence[Rung]) -> bool:
     if last.total_bytes is None:
         return True  # its bytes depend on a size that is open
     # a parameter without effect gives the same kernel again
-    return len(rungs) > 1 and _lowered(rungs[-1]) == _lowered(rungs[-2])
+    return len(rungs) > 1 and (
+        rungs[-1].same_as is not None or _lowered(rungs[-1]) == _lowered(rungs[-2])
+    )
 
 
 def _lowered(rung: Rung) -> tuple[Kernel, ...]:

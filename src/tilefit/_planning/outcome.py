@@ -43,6 +43,12 @@ def judged(kernels: tuple[Kernel, ...], judge: Judge) -> Outcome:
     )
 
 
+def same_code(some: tuple[Kernel, ...], others: tuple[Kernel, ...]) -> bool:
+    """Say whether the compiler made the same of both: one code, launched alike."""
+    made = [[(k.code, k.launch, k.memories) for k in kernels] for kernels in (some, others)]
+    return made[0] == made[1] and bool(some) and all(k.code is not None for k in some)
+
+
 def _totals(kernels: tuple[Kernel, ...]) -> tuple[tuple[Memory, int | None], ...]:
     """Return the bytes of each memory; of several device functions, the most."""
     uses = [use for kernel in kernels for use in kernel.memories]

@@ -22,7 +22,12 @@ from tilefit._planning.question import Options
 from tilefit._planning.reader import Reader, target_of, why_unread
 from tilefit._planning.report import NextStep, Result, Rung, Stages, Tried
 from tilefit._planning.residency import by_core, residency, rounds, worst_residency
-from tilefit._planning.stages import largest_stages, stage_parameter, versions_of
+from tilefit._planning.stages import (
+    largest_stages,
+    ring_parameter,
+    stage_parameter,
+    versions_of,
+)
 from tilefit._planning.suggest import cuts_of, loss_of, tried_edits
 from tilefit._planning.wanted import refuse_headroom, with_blocks
 from tilefit._verdict.advice import advice
@@ -77,16 +82,22 @@ class Planner:
                 words = in_plain_words(str(refusal), device)
                 raise RefusedError(words, cause=refusal.cause) from refusal
 
-        rungs = tuple(
-            replace(rung, residency=worst_residency(rung.outcome.kernels, device))
-            for rung in self._ladder(read, judged)
-        )
+        self._refuse_ladder()
+        kernels: tuple[Kernel, ...] = ()
+        refusal: RefusedError | None = None
         try:
             kernels = read(self.params)
         except KernelError as error:
             words = f"{blamed(self.listing, self.params)}{error}"
             raise KernelError(words, cause=error.cause) from error
-        except RefusedError as refusal:
+        except RefusedError as error:
+            refusal = error
+        parameter, current = self._stage_parameter(kernels, read)
+        rungs = tuple(
+            replace(rung, residency=worst_residency(rung.outcome.kernels, device))
+            for rung in self._ladder(read, judged, parameter)
+        )
+        if refusal is not None:
             reason = str(refusal)
             # Ascend's compiler refuses for want of memory: a smaller tile is what helps
             wanted = for_want_of_memory(str(refusal.__cause__), device)
@@ -99,7 +110,6 @@ class Planner:
                 command, step = self._next_command(device, result.stages, tried)
                 result = replace(result, try_next=command, next_step=step)
             return [replace(result, tried=tried)]
-        parameter, current = self._stage_parameter()
         stages = self._not_searched(parameter, current)
         if self.options.stages:
             stages = largest_stages(
@@ -163,10 +173,15 @@ class Planner:
         defaults = {p.name: p.default for p in self.listing.parameters if not p.required}
         return {**defaults, **self.params}
 
-    def _stage_parameter(self) -> tuple[str | None, Any]:
-        names = [p.name for p in self.listing.parameters]
+    def _stage_parameter(
+        self, kernels: tuple[Kernel, ...] = (), read: Any = None
+    ) -> tuple[str | None, Any]:
+        """Return the parameter that sets the stages, by its name or by what it does."""
+        own, names = self._own_params(), [p.name for p in self.listing.parameters]
         parameter = stage_parameter(names, self.toolchain.stage_parameters)
-        return parameter, None if parameter is None else self._own_params().get(parameter)
+        if parameter is None and kernels and (self.options.stages or self.options.ladder):
+            parameter = ring_parameter(kernels, own, self.params, read)
+        return parameter, None if parameter is None else own.get(parameter)
 
     @staticmethod
     def _not_searched(parameter: str | None, current: Any) -> Stages:
@@ -180,17 +195,20 @@ class Planner:
     def _ladder_parameter(self) -> str | None:
         return None if self.options.ladder is None else parse_ladder(self.options.ladder)[0]
 
-    def _ladder(self, read: Any, judged: Any) -> tuple[Rung, ...]:
+    def _refuse_ladder(self) -> None:
+        """Refuse a ladder of a parameter that the kernel does not have."""
+        name, names = self._ladder_parameter(), [p.name for p in self.listing.parameters]
+        if name is not None and name not in names:
+            raise UnknownNameError(f"parameter of {self.listing.name}", name, names)
+
+    def _ladder(self, read: Any, judged: Any, parameter: str | None) -> tuple[Rung, ...]:
         if self.options.ladder is None:
             return ()
         name, values = parse_ladder(self.options.ladder)
-        own = self._own_params()
-        if name not in [p.name for p in self.listing.parameters]:
-            names = [p.name for p in self.listing.parameters]
-            raise UnknownNameError(f"parameter of {self.listing.name}", name, names)
+        staged = name == parameter or stage_parameter([name]) is not None
         return ladder(
             name,
-            steps(name, own.get(name)) if values is None else values,
+            steps(name, self._own_params().get(name), stages=staged) if values is None else values,
             params=self.params,
             read=read,
             judge=judged,

@@ -142,20 +142,24 @@ class Rung:
     Attributes:
         value: The parameter's value.
         outcome: What it came to.
-        in_flight_bytes: Bytes of pipelined copies of one block.
+        in_flight_bytes: Bytes of pipelined copies of one block; None where that is not known.
         residency: Blocks of one core, the fewest of its device functions.
+        same_as: An earlier value of which the compiler made the same code; None without one.
     """
 
     value: int
     outcome: Outcome
-    in_flight_bytes: int
+    in_flight_bytes: int | None
     residency: Residency | None = None
+    same_as: int | None = None
 
     @property
     def in_flight_bytes_per_core(self) -> int | None:
         """The same of all blocks of one core, as exact as their number; None if that is unknown."""
         held = self.residency
-        return None if held is None or held.blocks is None else held.blocks * self.in_flight_bytes
+        if held is None or held.blocks is None or self.in_flight_bytes is None:
+            return None
+        return held.blocks * self.in_flight_bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """How many stages fit: found by compiling, never by dividing.
 
 The bytes of one stage only choose where to look first; the answer is a pair of lowerings, one
-that fits and the next that does not.
+that fits and the next that does not. A ring that was written by hand has stages too: its depth is
+an extent of a tile.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilefit._errors import TilefitError
-from tilefit._kernel.kernel import Kernel, StageRule
-from tilefit._kernel.memory import STAGING
+from tilefit._kernel.kernel import Buffer, Kernel, StageRule
+from tilefit._kernel.memory import STAGING, Memory
 from tilefit._kernel.toolchain import STAGE_PARAMETERS
+from tilefit._planning.outcome import same_code
 from tilefit._planning.report import Stages, Versions
-from tilefit._verdict.check import LaunchLimit, Status
+from tilefit._verdict.check import LaunchLimit, Status, fullest
 from tilefit._verdict.judge import Verdict
 
 Reader = Callable[[Mapping[str, Any]], tuple[Kernel, ...]]
@@ -23,6 +25,8 @@ Judge = Callable[[Kernel], Verdict]
 # beyond this many stages nobody pipelines, and lowering time grows with each
 MOST_STAGES = 32
 _MOST_LOWERINGS = 12
+# where a ring may be
+_RINGED = (*STAGING, Memory.UB, Memory.L1)
 
 
 def stage_parameter(names: Sequence[str], known: Sequence[str] = STAGE_PARAMETERS) -> str | None:
@@ -39,6 +43,57 @@ def stage_parameters(names: Sequence[str], known: Sequence[str] = STAGE_PARAMETE
         for name in names
         if name == first or "stages" in name.casefold() or "versions" in name.casefold()
     ]
+
+
+def ring_parameter(
+    kernels: tuple[Kernel, ...], own: Mapping[str, Any], params: Mapping[str, Any], read: Reader
+) -> str | None:
+    """Return the parameter that is the depth of a ring written by hand, by what it does.
+
+    One slot more has to make tiles deeper in that proportion and leave the tensor arguments, the
+    grid and the other tiles as they are. Each parameter that may be one is lowered once for that.
+
+    Args:
+        kernels: The device functions as they are.
+        own: All parameters with their values.
+        params: Those of the current call.
+        read: Lowers the kernel with other parameters.
+    """
+    for name, depth in own.items():
+        if type(depth) is not int or not 1 < depth <= MOST_STAGES or not rings(kernels, depth):
+            continue
+        try:
+            deeper = read({**params, name: depth + 1})
+        except TilefitError:
+            continue
+        alike = len(kernels) == len(deeper)
+        if alike and all(_deeper(a, b, depth) for a, b in zip(kernels, deeper, strict=True)):
+            return name
+    return None
+
+
+def rings(kernels: tuple[Kernel, ...], depth: int) -> list[Buffer]:
+    """Return the tiles that may be a ring of that depth: it comes first in their shape.
+
+    Where a loop is pipelined, the compiler makes the copies and the shape tells nothing of them.
+    """
+    return [
+        buffer
+        for kernel in kernels
+        if not any(loop.num_stages for loop in kernel.loops)
+        for buffer in kernel.buffers
+        if buffer.memory in _RINGED and len(buffer.shape) > 1 and buffer.shape[0] == depth
+    ]
+
+
+def _deeper(kernel: Kernel, other: Kernel, depth: int) -> bool:
+    """Say whether another kernel is the same with rings of one slot more."""
+    if kernel.arguments != other.arguments or kernel.launch != other.launch:
+        return False
+    tiles = [[b.shape for b in k.buffers if b.memory in _RINGED] for k in (kernel, other)]
+    changed = [(a, b) for a, b in zip(*tiles, strict=False) if a != b]
+    proportional = all(a[0] == depth and b == (depth + 1, *a[1:]) for a, b in changed)
+    return bool(changed) and proportional and len(tiles[0]) == len(tiles[1])
 
 
 def largest_stages(
@@ -61,17 +116,17 @@ def largest_stages(
         judge: Judges one device function.
     """
     rules = {kernel.stage_rule for kernel in kernels} - {StageRule.EXACT}
-    if rules:
+    pipelined = [loop for kernel in kernels for loop in kernel.loops if loop.num_stages]
+    if rules and (pipelined or not _extents(kernels, current)):
         return _fewer(kernels, parameter, current, chosen=rules == {StageRule.CHOSEN})
     if parameter is None:
         return _none(None, None, "the kernel has no parameter for its stages")
     if not isinstance(current, int) or isinstance(current, bool) or current < 1:
         reason = f"{parameter}={current!r} pipelines nothing: give a number from 1 with --set"
         return _none(parameter, current if isinstance(current, int) else None, reason)
-    pipelined = [loop for kernel in kernels for loop in kernel.loops if loop.num_stages]
-    if not pipelined:
+    if not pipelined and not _extents(kernels, current):
         return _none(parameter, current, f"no pipelined loop uses {parameter}")
-    if all(loop.extent == 0 for loop in pipelined):
+    if pipelined and all(loop.extent == 0 for loop in pipelined):
         reason = f"the loop over {pipelined[0].variable} has no iterations at these sizes"
         return _none(parameter, current, reason)
     for kernel in kernels:
@@ -83,6 +138,14 @@ def largest_stages(
         if blocked is not None:
             return _none(parameter, current, f"the launch fails on {blocked.name}")
     return _Search(kernels, parameter, current, params, read, judge).run()
+
+
+def _extents(kernels: tuple[Kernel, ...], stages: Any) -> bool:
+    """Say whether stages may be an extent of a tile, alone or multiplied with another."""
+    if type(stages) is not int or stages < 1:
+        return False
+    tiles = (b for kernel in kernels for b in kernel.buffers if b.memory in _RINGED)
+    return any(isinstance(n, int) and n and n % stages == 0 for b in tiles for n in b.shape)
 
 
 def _fewer(
@@ -135,6 +198,7 @@ class _Search:
         self.read, self.judge = read, judge
         self.kernels = kernels
         self.seen: dict[int, tuple[bool, int | None, int | None]] = {}
+        self.lowered = {current: kernels}
         self.per_stage = _stage_bytes(kernels, current)
 
     def run(self) -> Stages:
@@ -196,6 +260,14 @@ class _Search:
                 kernels = self.read({**self.params, self.parameter: stages})
             except TilefitError as error:
                 raise _StopError(f"{self.parameter}={stages} was refused: {error}") from None
+            for other, before in self.lowered.items():
+                if same_code(kernels, before):
+                    few, more = sorted((other, stages))
+                    raise _StopError(
+                        f"{self.parameter} does nothing here: the compiler makes the same code "
+                        f"at {few} and at {more}"
+                    )
+            self.lowered[stages] = kernels
             self.seen[stages] = self._outcome(kernels, stages)
         return self.seen[stages]
 
@@ -218,13 +290,10 @@ class _Search:
         unknown = next((check for check in depending if check.status is Status.UNKNOWN), None)
         if fits and unknown is not None:
             raise _StopError(f"unknown at {self.parameter}={stages}: {unknown.reason}")
-        shared = [
-            (check.value, check.limit)
-            for check in memories
-            if check.name in STAGING and isinstance(check.value, int)
-        ]
-        total, limit = max(shared, key=lambda pair: pair[0], default=(None, None))
-        return fits, total, limit
+        full = fullest(check for check in memories if check.name in _RINGED)
+        if full is None or not isinstance(full.value, int):
+            return fits, None, None
+        return fits, full.value, full.limit
 
 
 def _stage_bytes(kernels: tuple[Kernel, ...], current: int) -> int:
@@ -236,6 +305,7 @@ def _stage_bytes(kernels: tuple[Kernel, ...], current: int) -> int:
             if buffer.memory in STAGING and buffer.bytes and buffer.copies
             if buffer.copies % current == 0 and buffer.why
         )
+        or sum((ring.bytes or 0) // current for ring in rings((kernel,), current))
         for kernel in kernels
     ]
     return max(sizes, default=0)

@@ -236,6 +236,7 @@ def _rung(rung: Rung, result: Result) -> dict[str, Any]:
         "memories": dict(outcome.totals),
         "in_flight_bytes_per_block": rung.in_flight_bytes,
         "in_flight_bytes_per_core": rung.in_flight_bytes_per_core,
+        "same_code_as": rung.same_as,
         "occupancy": _residency(rung.residency),
     }
 

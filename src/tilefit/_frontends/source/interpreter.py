@@ -60,6 +60,9 @@ def trace_kernel(machine: Machine, kernel: PrimFunc) -> None:
             scope.vars[name] = kernel.arguments[name] if passed else _argument(machine, place)
     finally:
         machine.scope = outer
+    if machine.trace is not None:
+        given = (scope.vars[place.arg] for place in function.parameters)
+        machine.trace.arguments = [one for one in given if isinstance(one, Tensor)]
     inside(machine, function, scope, traced=True)
 
 

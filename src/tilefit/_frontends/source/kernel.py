@@ -19,7 +19,7 @@ from tilefit._frontends.source.buffers import Missing, buffer_of, dim, product
 from tilefit._frontends.source.find import plain
 from tilefit._frontends.source.operators import extent_of, number
 from tilefit._frontends.source.trace import Trace, TracedLaunch, TracedLoop
-from tilefit._frontends.source.unknown import names_of
+from tilefit._frontends.source.unknown import names_of, written
 from tilefit._frontends.source.values import Unknown, Value
 from tilefit._frontends.uses import gpu_uses
 from tilefit._kernel.extent import OpenSize, names_in
@@ -139,10 +139,21 @@ def _kernel(launch: TracedLaunch, trace: Trace, origin: Origin, function: str) -
         gemms=launch.gemms,
         notes=(*lines, *missing.lines()),
         unread=unread,
+        arguments=_arguments(trace),
     )
     if origin.vendor != "ascend":
         return kernel
     return _on_ascend(kernel, launch, whole, may_share(origin.options))
+
+
+def _arguments(trace: Trace) -> tuple[str, ...]:
+    """Return type and shape of each tensor argument; none if one of them is not known."""
+    found = []
+    for one in trace.arguments:
+        if not isinstance(one.shape, (list, tuple)):
+            return ()
+        found.append(f"{written(one.dtype)} {'x'.join(str(dim(n)) for n in one.shape)}")
+    return tuple(found)
 
 
 def _on_gpu(

@@ -91,12 +91,14 @@ class Trace:
         launches: Its T.Kernel blocks.
         before: Tiles allocated ahead of the first of them.
         gaps: Why the record may be incomplete, a line each.
+        arguments: The tensors that it is called with.
     """
 
     def __init__(self) -> None:
         self.launches: list[TracedLaunch] = []
         self.before: list[Tile] = []
         self.gaps: dict[str, None] = {}
+        self.arguments: list[Tensor] = []
         self._open: list[TracedLaunch] = []
         self._loops: list[TracedLoop] = []
 

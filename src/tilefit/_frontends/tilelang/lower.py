@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from tilefit._errors import Cause, InputError, KernelError, RefusedError, UnknownNameError
@@ -163,14 +164,17 @@ def lower(
         configs=configs,
         build_flags=nvcc_flags(configs, compile_flags) if want_build and not failed else None,
     )
+    arguments = _arguments(prim_func)
     if failed is None:
-        return tuple(kernels)
+        code = sha256(str(artifact.kernel_source).encode()).hexdigest()[:16]
+        return tuple(replace(k, code=code, arguments=arguments) for k in kernels)
     if any(b.memory is Memory.TENSOR for k in kernels for b in k.buffers):
         raise RefusedError(failed)  # its columns are read from the code
     reason = f"TileLang laid out its memory and then failed to generate code: {failed}"
     return tuple(
         replace(
             k,
+            arguments=arguments,
             memories=tuple(map(_as_generated, k.memories)),
             assembly=CannotAssemble(reason),
         )
@@ -210,3 +214,9 @@ def refusal(error: BaseException) -> str:
     text = one_line(text, limit=300)
     # a bare key, as of a table that lacks a dtype, says nothing without its kind
     return text if " " in text else f"{type(error).__name__}{f': {text}' if text else ''}"
+
+
+def _arguments(prim_func: Any) -> tuple[str, ...]:
+    """Return type and shape of each tensor that a PrimFunc is called with."""
+    tensors = [prim_func.buffer_map[p] for p in prim_func.params if p in prim_func.buffer_map]
+    return tuple(f"{one.dtype} {'x'.join(map(str, one.shape))}" for one in tensors)

@@ -50,6 +50,11 @@ def _ladder(result: Result) -> Iterable[Text]:
             line = line[: WIDTH - 4] + " ..."
         yield Text(line, style="dim" if row is rows[0] else "")
     yield Text(f"  blocks/{core}: by shared memory alone, by registers alone, and by both")
+    for rung in result.ladder:
+        if rung.same_as is not None:
+            yield Text(
+                f"  {name} {rung.value}: the compiler makes the same code as at {rung.same_as}"
+            )
 
 
 def _rung(rung: Rung, current: object) -> tuple[str, ...]:
