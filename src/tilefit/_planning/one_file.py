@@ -26,7 +26,7 @@ from tilefit._planning.planner import Planner
 from tilefit._planning.question import Options, Question
 from tilefit._planning.reader import Reader, target_of, way_to
 from tilefit._planning.report import Failure, FileSeen, Result
-from tilefit._reading.from_source import AsMain, Estimated
+from tilefit._reading.from_source import AsMain
 from tilefit._reading.opener import Kernels, Opener
 from tilefit._verdict.judge import Status
 
@@ -87,7 +87,7 @@ class OneFile:
 
     def _alone(self, way: Toolchain, devices: Sequence[Device]) -> tuple[Kernels, Ran]:
         """Return the kernels as declared, with main's values if it runs for another device."""
-        kernels: Kernels = Estimated(self.path, way.name)
+        kernels: Kernels = self.opener.estimated(self.path, way.name)
         for other, others in self._alike():
             if other.compiles:
                 with suppress(KernelError, WorkerError):  # it is said where it is planned for

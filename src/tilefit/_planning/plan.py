@@ -28,7 +28,6 @@ from tilefit._planning.reader import (
 )
 from tilefit._planning.report import Report, Result
 from tilefit._reading.child import Limits
-from tilefit._reading.from_source import Estimated
 from tilefit._reading.opener import Kernels, Opener
 from tilefit._reading.store import Store
 from tilefit._verdict.judge import Status
@@ -174,7 +173,7 @@ def plan_below(
 
 def _opened(path: Path, way: Toolchain, opener: Opener, facts: Mapping[str, Any]) -> Kernels:
     """Return a file as one toolchain reads it: executed in a child if it compiles."""
-    return opener.compiled(path) if way.compiles else Estimated(path, way.name, facts)
+    return opener.compiled(path) if way.compiles else opener.estimated(path, way.name, facts)
 
 
 def _reader(

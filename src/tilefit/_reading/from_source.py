@@ -41,9 +41,13 @@ class Estimated:
         """
         found = frontend(name)
         self.toolchain, self.version = found.toolchain, found.version()
-        self.files = (str(path),)
         self._file = found.load(path, device_facts)
         self._path, self._name = path, name
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What the answers rest on: the file, and others that its frontend followed."""
+        return tuple(getattr(self._file, "files", ())) or (str(self._path),)
 
     def load(self, stand_ins: Sequence[Mapping[str, Any]] = ()) -> tuple[Listing, ...]:  # noqa: ARG002
         """Return the kernels that the file defines."""
@@ -83,6 +87,11 @@ class AsMain:
         self._source = Estimated(path, name)
         self.toolchain, self.version = self._source.toolchain, self._source.version
         self._values: dict[str, tuple[str, dict[str, Any]]] = {}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What the answers rest on; see `Estimated.files`."""
+        return self._source.files
 
     def load(self, stand_ins: Any = ()) -> tuple[Listing, ...]:
         """Return the kernels that the file defines."""

@@ -22,6 +22,7 @@ from tilefit._kernel.kernel import KERNEL_VERSION, Kernel, Listing
 from tilefit._kernel.request import Request
 from tilefit._kernel.toolchain import Toolchain
 from tilefit._reading.child import Child, Limits
+from tilefit._reading.from_source import Estimated
 from tilefit._reading.said import LASTING, error_of
 from tilefit._reading.store import Store, clock, question_of
 
@@ -34,6 +35,11 @@ class Kernels(Protocol):
 
     toolchain: Toolchain
     version: str
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What the answers so far rest on."""
+        ...
 
     def load(self, stand_ins: Sequence[Mapping[str, Any]] = ()) -> tuple[Listing, ...]:
         """Return the kernels that the file offers.
@@ -77,7 +83,7 @@ class Opener(AbstractContextManager["Opener"]):
         self.limits, self.python, self.store = limits or Limits(), python, store
         self._frontend, self._started = frontend, started
         self._child: Child | None = None
-        self._last: OpenedFile | None = None
+        self._last: Kernels | None = None
         self._lock = threading.Lock()
         self._stopped = False
 
@@ -95,12 +101,19 @@ class Opener(AbstractContextManager["Opener"]):
 
     def compiled(self, path: Path) -> OpenedFile:
         """Return a file whose kernels its toolchain compiles."""
-        self._last = OpenedFile(path, self.toolchain_of(path), self)
-        return self._last
+        self._last = opened = OpenedFile(path, self.toolchain_of(path), self)
+        return opened
+
+    def estimated(
+        self, path: Path, way: str, device_facts: Mapping[str, Any] | None = None
+    ) -> Estimated:
+        """Return a file of which the source alone is read; see `Estimated`."""
+        self._last = opened = Estimated(path, way, device_facts)
+        return opened
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What the file that was opened last depends on, as far as it was executed."""
+        """What the file that was opened last depends on, as far as it was executed or read."""
         return self._last.files if self._last is not None else ()
 
     def stop(self) -> None:
@@ -145,7 +158,7 @@ class OpenedFile:
         self.path = path
         self.toolchain = toolchain
         self.version = ""
-        self.files: tuple[str, ...] = (str(path),)
+        self._files: tuple[str, ...] = (str(path),)
         self._opener = opener
         self._store = opener.store
         self._child: Child | None = None
@@ -202,6 +215,11 @@ class OpenedFile:
         """
         answer = self._answer_or_stand_in(request)
         return tuple(Kernel.from_dict(item) for item in answer["kernels"])
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file, and what executing it opened."""
+        return self._files
 
     # ---- one question --------------------------------------------------------------------
 
@@ -274,7 +292,7 @@ class OpenedFile:
         )
 
     def _keep(self, question: str, content: dict[str, Any], child: Child) -> None:
-        self.files = (*(child.files or self.files), *child.absent)
+        self._files = (*(child.files or self._files), *child.absent)
         if self._cut_short or not child.files:
             self._not_kept()
         elif self._store is not None:

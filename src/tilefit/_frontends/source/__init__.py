@@ -4,6 +4,7 @@ The way of a file, each module importing only from those below it:
 
     frontend        a file: its kernels listed, one of them read
     factories       a kernel from the values that were given: its factories called, itself traced
+    siblings        the author's other modules, followed where the file imports them
     kernel          from the record of a traced kernel to `Kernel` values
     buffers         the buffers of such a record: memory, copies, bytes, what is missing
 

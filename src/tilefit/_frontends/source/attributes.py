@@ -14,6 +14,7 @@ from tilefit._frontends.source.values import (
     DTypeName,
     Instance,
     Method,
+    Module,
     Path,
     Super,
     Tensor,
@@ -29,6 +30,8 @@ def attribute(machine: Machine, owner: Value, name: str, where: Where) -> Value:
     """Return ``owner.name``."""
     if isinstance(owner, Path):
         return member(owner, name, machine.facts)
+    if isinstance(owner, Module):
+        return machine.sound(_of_module(machine, owner, name))
     if isinstance(owner, Device) and owner.base is not None and name == "dtype":
         owner = owner.base
     if isinstance(owner, (Tile, Tensor)):
@@ -42,6 +45,19 @@ def attribute(machine: Machine, owner: Value, name: str, where: Where) -> Value:
     if isinstance(owner, (Instance, ClassValue, Super)):
         return machine.sound(class_attribute(machine, owner, name, where))
     return unknown(where, owner)
+
+
+def _of_module(machine: Machine, owner: Module, name: str) -> Value:
+    """Return a name of another module, or a module below it."""
+    if name in owner.scope.vars:
+        return owner.scope.vars[name]
+    with machine.elsewhere(owner.scope, machine.file):
+        found = machine.imported(name, 1) if _is_package(owner) else None
+    return machine.missing(name) if found is None else found
+
+
+def _is_package(owner: Module) -> bool:
+    return owner.scope.file is not None and owner.scope.file.name == "__init__.py"
 
 
 def subscript(machine: Machine, owner: Value, index: Value, where: Where) -> Value:

@@ -106,7 +106,7 @@ class Factory:
     def _built(self) -> Value:
         """Call factories until there is a kernel."""
         names = self.machine.scope.vars
-        value = kernels_among(names)[self.name]
+        value = kernels_among(self.machine.scope)[self.name]
         if "." in self.name and isinstance(value, Function) and not value.static:
             owner = names[self.name.partition(".")[0]]
             given = self._taken(parameters_of_class(owner))

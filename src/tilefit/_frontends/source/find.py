@@ -13,6 +13,7 @@ from tilefit._frontends.source.values import (
     ClassValue,
     Function,
     PrimFunc,
+    Scope,
     Value,
 )
 from tilefit._kernel.kernel import Listing, Parameter
@@ -97,18 +98,23 @@ def _is_device_type(annotation: ast.expr | None) -> bool:
     return numbered and isinstance(annotation, ast.Attribute)
 
 
-def kernels_among(names: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the kernels among the names of a module, those of its classes as ``Class.method``."""
+def kernels_among(module: Scope) -> dict[str, Value]:
+    """Return the kernels among the names of a module, those of its classes as ``Class.method``.
+
+    A plain factory or class of another module is none of this one's; a jit function is.
+    """
     found: dict[str, Value] = {}
-    for name, value in names.items():
+    for name, value in module.vars.items():
         if isinstance(value, ClassValue):
+            if value.scope.module is not module:
+                continue
             methods = {method: value.find(method) for method in value.names()}
             abstract = any(_is_abstract(function) for function in methods.values())
             for method, function in methods.items() if not abstract else ():
                 inner = isinstance(function, Function) and has_inner_kernel(function.node)
                 if inner and method != "__init__":
                     found[f"{name}.{method}"] = function
-        elif _is_kernel(value):
+        elif _is_kernel(value) and (value_kind(value) != "plain" or _home(value) is module):
             found[name] = value
     return {name: value for name, value in found.items() if not name.startswith("__")}
 
@@ -118,6 +124,17 @@ def _is_abstract(value: Value) -> bool:
     if not isinstance(value, Function):
         return False
     return any(last_name(decorator) == "abstractmethod" for decorator in value.decorators)
+
+
+def value_kind(value: Value) -> str:
+    """Return what decorates a function or the kernel of one: ``plain`` for nothing."""
+    return value.function.kind if isinstance(value, PrimFunc) else str(value.kind)
+
+
+def _home(value: Value) -> Scope:
+    function = value.function if isinstance(value, PrimFunc) else value
+    home: Scope = function.scope.module
+    return home
 
 
 def _is_kernel(value: Value) -> bool:

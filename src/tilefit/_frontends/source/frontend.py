@@ -18,6 +18,7 @@ from tilefit._frontends.source.factories import Factory, first_config
 from tilefit._frontends.source.find import adapter_of, kernels_among, listing
 from tilefit._frontends.source.interpreter import RULES, follow_module
 from tilefit._frontends.source.machine import Machine
+from tilefit._frontends.source.siblings import Siblings
 from tilefit._kernel.kernel import Kernel, Listing
 from tilefit._kernel.naming import MAX_SOURCE_BYTES
 from tilefit._kernel.request import Request
@@ -88,10 +89,16 @@ class SourceFile:
         self.tree = tree
         self._facts = facts
         self._listings: tuple[Listing, ...] | None = None
+        self._read: Mapping[FilePath, None] = {}
         try:
             self._adapter = adapter_of(tree)
         except RecursionError:
             self._adapter = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file, the author's modules that it was followed into, and those looked for."""
+        return tuple(map(str, (self.path, *self._read)))
 
     def kernels(self) -> tuple[Listing, ...]:
         """List the kernels in the order in which the file defines them."""
@@ -105,7 +112,7 @@ class SourceFile:
                     names.get(name.partition(".")[0]) if "." in name else None,
                     first_config(value, machine),
                 )
-                for name, value in kernels_among(names).items()
+                for name, value in kernels_among(machine.scope).items()
             )
         return self._listings
 
@@ -131,7 +138,12 @@ class SourceFile:
 
     def _module(self, given: Mapping[str, Any], adapter: tuple[str, ...]) -> Machine:
         """Follow the statements of the module."""
-        machine = Machine(self.path.name, given, RULES, adapter=adapter, facts=self._facts)
+        siblings = Siblings(self.path)
+        machine = Machine(
+            *(self.path.name, given, RULES), adapter=adapter, facts=self._facts, siblings=siblings
+        )
         machine.scope.vars["__name__"] = self.path.stem
         follow_module(machine, self.tree)
+        # what a kernel imports when it is followed comes to it
+        self._read = siblings.files
         return machine

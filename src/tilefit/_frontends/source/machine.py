@@ -7,21 +7,43 @@ state in tables that `interpreter` puts together.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 from tilefit._errors import InputError, KernelError
 from tilefit._frontends.source.trace import Trace
 from tilefit._frontends.source.unknown import join, names_of, unknown
-from tilefit._frontends.source.values import Device, Function, Scope, Tile, Unknown, Value
+from tilefit._frontends.source.values import (
+    Device,
+    Function,
+    Module,
+    Scope,
+    Tile,
+    Unknown,
+    Value,
+)
 from tilefit._kernel.extent import OpenSize
 
 # what takes more steps is no kernel, and no constant of one
 MAX_STEPS = 100_000
 MAX_STEPS_OF_A_STATEMENT = 20_000
 
+_OF_A_PLACE = (
+    *("scope", "file", "traced", "trace", "doubts", "returns", "contexts", "leaving"),
+    *("partial", "steps"),
+)
+
 Rule = Callable[["Machine", Any], Value]
 """What a kind of node comes to: the value of an expression, None for a statement."""
+
+
+class Importer(Protocol):
+    """Finds the author's other modules; see `siblings`."""
+
+    def module(self, machine: Machine, name: str, level: int) -> Scope | None:
+        """Return the names of a module, None if it is none of the author's."""
+        ...
 
 
 class Exhausted(Exception):  # noqa: N818
@@ -71,6 +93,7 @@ class Machine:
         running: The functions that run, innermost last.
         generators: Whether a function yields, for those that were called.
         facts: What the file may ask about the device (see `Frontend.load`).
+        siblings: Finds the author's other modules; None where none are followed.
     """
 
     def __init__(
@@ -81,7 +104,9 @@ class Machine:
         *,
         adapter: tuple[str, ...] = (),
         facts: Mapping[str, Any] | None = None,
+        siblings: Importer | None = None,
     ) -> None:
+        self.siblings = siblings
         self.rules = rules
         self.facts = dict(facts or {})
         self.given = dict(given)
@@ -131,6 +156,38 @@ class Machine:
         rule = self.rules.get(type(node))
         if rule is not None:
             rule(self, node)
+
+    @contextmanager
+    def elsewhere(self, scope: Scope, file: str) -> Iterator[None]:
+        """Follow another module meanwhile: with its names, outside of any kernel or function."""
+        kept = {name: getattr(self, name) for name in _OF_A_PLACE}
+        self.scope, self.file, self.traced, self.trace = scope, file, False, None
+        self.doubts, self.returns, self.contexts, self.leaving = [], [], [], []
+        try:
+            yield
+        finally:
+            for name, value in kept.items():
+                setattr(self, name, value)
+
+    def imported(self, module: str, level: int, name: str | None = None) -> Value:
+        """Return a module of the author's, or a name of one; None if it is none.
+
+        Args:
+            module: Dotted, without the dots in front of it.
+            level: How many of those there are.
+            name: The name; None for the module itself.
+        """
+        if self.siblings is None:
+            return None
+        scope = self.siblings.module(self, module, level)
+        if name is None:
+            return None if scope is None else Module(scope)
+        if scope is not None and name in scope.vars:
+            return scope.vars[name]
+        inner = self.siblings.module(self, f"{module}.{name}" if module else name, level)
+        if inner is not None:
+            return Module(inner)
+        return None if scope is None else self.missing(name)
 
     # ---- budget and doubts -------------------------------------------------------------------
 

@@ -21,7 +21,9 @@ from tilefit._frontends.source.values import (
     Device,
     Function,
     Launcher,
+    Module,
     Path,
+    Scope,
     Tensor,
     Tile,
     Unknown,
@@ -86,23 +88,39 @@ def _assert(machine: Machine, node: ast.Assert) -> None:
 def _import(machine: Machine, node: ast.Import) -> None:
     for alias in node.names:
         top = alias.name.partition(".")[0]
-        machine.scope.vars[alias.asname or top] = Path(alias.name if alias.asname else top)
+        shown = alias.name if alias.asname else top
+        found = machine.imported(alias.name, 0)
+        if found is not None and not alias.asname:
+            found = machine.imported(top, 0)
+        machine.scope.vars[alias.asname or top] = Path(shown) if found is None else found
 
 
 def _import_from(machine: Machine, node: ast.ImportFrom) -> None:
     module = "." * node.level + (node.module or "")
     for alias in node.names:
         if alias.name == "*":
-            machine.scope.module.stars.append(module)
+            own = machine.imported(node.module or "", node.level)
+            if isinstance(own, Module):
+                machine.scope.vars.update(_starred(own.scope))
+            else:
+                machine.scope.module.stars.append(module)
         elif module != "__future__":
             name = alias.asname or alias.name
             library = module.partition(".")[0] in {*LIBRARIES, "tilelang"}
-            # what another file of the author defines, `--set` may give
-            machine.scope.vars[name] = (
-                member(Path(module), alias.name, machine.facts)
-                if library
-                else machine.missing(name)
-            )
+            if library:
+                value = member(Path(module), alias.name, machine.facts)
+            else:
+                value = machine.imported(node.module or "", node.level, alias.name)
+            # what another file of the author defines and was not found, `--set` may give
+            machine.scope.vars[name] = machine.missing(name) if value is None else value
+
+
+def _starred(scope: Scope) -> dict[str, Value]:
+    """Return the names that ``import *`` takes of a module."""
+    chosen = scope.vars.get("__all__")
+    if isinstance(chosen, (list, tuple)):
+        return {name: scope.vars[name] for name in chosen if name in scope.vars}
+    return {name: value for name, value in scope.vars.items() if not name.startswith("_")}
 
 
 # ---- names -----------------------------------------------------------------------------------

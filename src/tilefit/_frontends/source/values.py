@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from pathlib import Path as FilePath
 from typing import Any
 
 from tilefit._kernel.scopes import ScopeRow
@@ -138,6 +139,7 @@ class Scope:
         parent: The enclosing scope.
         elsewhere: Names declared ``global`` or ``nonlocal``, with the scope that has them.
         stars: Modules whose names were all imported.
+        file: Of another module than the file itself: where it is.
         kind: ``function`` (or module), ``class`` or ``comprehension``.
     """
 
@@ -146,6 +148,7 @@ class Scope:
     elsewhere: dict[str, Scope] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
     kind: str = "function"
+    file: FilePath | None = None
 
     def find(self, name: str) -> Scope | None:
         """Return the scope that binds a name."""
@@ -297,6 +300,13 @@ class PrimFunc:
     scope: Scope
     arguments: dict[str, Value] = field(default_factory=dict)
     options: Value = None
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Another module of the author's, as ``import helpers`` binds it."""
+
+    scope: Scope
 
 
 @dataclass(slots=True, eq=False)
