@@ -59,6 +59,10 @@ def run(root: Path, folder: Path, name: str, *arguments: str) -> subprocess.Comp
         ("syntax.py", [], "syntax.py:1: syntax error"),
         ("nothing.py", [], "no TileLang kernel in nothing.py"),
         ("absent.py", [], "no such file"),
+        ("exits_103.py", [], "ended the process (exit code 103)"),
+        ("writes_descriptors.py", [], "wrote to a file descriptor that it did not open"),
+        ("writes_junk.py", [], "wrote to a file descriptor that it did not open"),
+        ("prints_escapes.py", [], "RuntimeError: \ufffd[31mred\ufffd[0m <script> |=cmd()\ufffd"),
     ],
 )
 def test_a_kernel_of_a_bad_file_is_one_line_and_exit_2_and_leaves_nothing(
@@ -78,6 +82,8 @@ def test_a_kernel_of_a_bad_file_is_one_line_and_exit_2_and_leaves_nothing(
     [
         ("raises.py", "raises.py:2 raised RuntimeError: the weather is bad and will stay so"),
         ("exits_zero.py", "ended the process (exit code 0)"),
+        ("exits_103.py", "ended the process (exit code 103)"),
+        ("writes_junk.py", "wrote to a file descriptor that it did not open"),
         ("segfaults.py", "was killed by signal 11 (SIGSEGV)"),
         ("huge_allocation.py", "asked for more memory than user code may have"),
     ],
@@ -111,7 +117,9 @@ def test_a_main_without_a_kernel_says_so(root: Path, tmp_path: Path, name: str) 
     assert f"no TileLang kernel in {name}" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["daemon.py", "prints_much.py", "prints_json.py"])
+@pytest.mark.parametrize(
+    "name", ["daemon.py", "forks_in_factory.py", "prints_much.py", "prints_json.py"]
+)
 def test_a_noisy_or_careless_file_is_still_answered(root: Path, tmp_path: Path, name: str) -> None:
     done = run(root, tmp_path, name, "--json")
     assert done.returncode == 0

@@ -11,6 +11,7 @@ import contextlib
 import json
 import math
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import sys
 import threading
 import time
 import uuid
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -97,8 +99,11 @@ class Child:
         self.absent: tuple[str, ...] = ()
         self._executed = False
         self._token = uuid.uuid4().hex
+        # tells answers from what user code writes to the pipe; it is in no argument, no environment
+        self._key = secrets.token_hex(16)
         self._ids = 0
         self._pending = b""
+        self._lines: deque[bytes] = deque()
         request_read, self._request_fd = os.pipe()
         self._answer_fd, answer_write = os.pipe()
         fds = (request_read, answer_write)
@@ -165,14 +170,16 @@ class Child:
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send one request and wait for its answer; raise what it says went wrong."""
         self._ids += 1
-        line = json.dumps({"id": self._ids, **request}).encode() + b"\n"
+        line = json.dumps({"id": self._ids, "key": self._key, **request}).encode() + b"\n"
         try:
             os.write(self._request_fd, line)
         except BrokenPipeError:
             self.alive = False
             raise WorkerError(f"{self.label}: the worker is gone{self._last_words()}") from None
         for answer in self._answers():
-            if answer["id"] not in (self._ids, None):
+            if answer is None and request["op"] != "done":  # a file that is done is judged already
+                raise self._stopped("wrote to a file descriptor that it did not open")
+            if answer is None or answer["id"] not in (self._ids, None):
                 continue
             self.files = tuple(answer.get("files", ()))
             self.absent = tuple(answer.get("absence", ()))
@@ -185,22 +192,27 @@ class Child:
         self.alive = False
         raise WorkerError(f"{self.label}: the worker ended early{self._last_words()}")
 
-    def _answers(self) -> Iterator[dict[str, Any]]:
-        """Yield answers as they come; raise if the child passes a limit."""
+    def _answers(self) -> Iterator[dict[str, Any] | None]:
+        """Yield answers as they come, None for what is none; raise if the child passes a limit."""
         deadline = time.monotonic() + self.limits.seconds
+        key = self._key.encode()
         while True:
+            while self._lines:
+                line = self._lines.popleft()
+                if not line.startswith(key):
+                    yield None
+                    continue
+                with contextlib.suppress(ValueError):  # of a fork that died as it wrote
+                    yield json.loads(line.removeprefix(key))
             ready, _, _ = select.select([self._answer_fd], [], [], _WATCH_SECONDS)
             if ready:
                 data = os.read(self._answer_fd, 1 << 16)
                 if not data:
                     return
-                self._pending += data
-                *lines, self._pending = self._pending.split(b"\n")
-                for line in lines:
-                    with contextlib.suppress(ValueError):
-                        answer = json.loads(line)
-                        if isinstance(answer, dict) and "id" in answer:
-                            yield answer
+                *lines, self._pending = (self._pending + data).split(b"\n")
+                self._lines += filter(None, lines)
+                if not self._pending.startswith(key[: len(self._pending)]):
+                    yield None
             else:
                 self._watch()
             if time.monotonic() > deadline:

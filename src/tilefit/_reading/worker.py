@@ -2,7 +2,8 @@
 
 ``python -m tilefit._reading.worker REQUEST_FD ANSWER_FD`` reads JSON lines from one pipe and
 answers on another, never on standard output, which belongs to the user's code. Every request has
-an ``id``; its answer carries the same one::
+an ``id``; its answer carries the same one, behind the ``key`` of the child, which tells our answers
+from what user code writes there::
 
     {"op": "load", "file": PATH, "device"}  -> {"kernels": [...], "version": ...}
     {"op": "run", "file": PATH, "device", "deadline"}
@@ -22,12 +23,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import resource
 import signal
 import sys
 import sysconfig
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
@@ -43,8 +46,6 @@ from tilefit._reading.sought import INSTALLED, Sought
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _PR_SET_CHILD_SUBREAPER = 36
-# how a fork ends on purpose; user code that calls os._exit(0) does not look like it
-_ORDERLY = 103
 
 
 def main(request_fd: int, answer_fd: int, where: str, memory_bytes: int) -> None:
@@ -62,7 +63,7 @@ def main(request_fd: int, answer_fd: int, where: str, memory_bytes: int) -> None
     while line := requests.readline():
         request = json.loads(line)
         if request["op"] == "done":  # its fork has died already
-            _answer(answer_fd, request["id"])
+            _answer(answer_fd, request)
             continue
         try:
             frontend = cast(Compiling, load(where))
@@ -72,14 +73,16 @@ def main(request_fd: int, answer_fd: int, where: str, memory_bytes: int) -> None
                 frontend.prepare_run()
                 prepared = True
         except TilefitError as error:
-            _answer(answer_fd, request["id"], error=Said.TOOLCHAIN, message=str(error))
+            _answer(answer_fd, request, error=Said.TOOLCHAIN, message=str(error))
             continue
-        pid = os.fork()
-        if pid == 0:
-            _serve_file(request, requests, answer_fd, frontend, memory_bytes)
-        _, status = os.waitpid(pid, 0)
-        if not (os.WIFEXITED(status) and os.WEXITSTATUS(status) == _ORDERLY):
-            _answer(answer_fd, None, error=Said.DIED, message=_how_it_ended(status))
+        with mmap.mmap(-1, 1) as orderly:  # shared; no exit code is one that user code cannot give
+            pid = os.fork()
+            if pid == 0:
+                _serve_file(request, requests, answer_fd, frontend, memory_bytes, orderly)
+            _, status = os.waitpid(pid, 0)
+            if not orderly[0]:
+                ended = {**request, "id": None}
+                _answer(answer_fd, ended, error=Said.DIED, message=_how_it_ended(status))
         _end_orphans()
 
 
@@ -89,8 +92,19 @@ def _serve_file(
     answer_fd: int,
     frontend: Compiling,
     memory_bytes: int,
+    orderly: mmap.mmap,
 ) -> NoReturn:
-    """In the fork: execute the file and answer for it; never returns."""
+    """In the fork: execute the file and answer for it; never returns.
+
+    Args:
+        request: The first; it names the file.
+        requests: Where the others come from.
+        answer_fd: Where answers go.
+        frontend: What reads the file.
+        memory_bytes: How much more than now one allocation may take.
+        orderly: Set when the fork ends because it was told to.
+    """
+    served_by = os.getpid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setpgid(0, 0)
     _limit_memory(memory_bytes)
@@ -100,14 +114,16 @@ def _serve_file(
     sys.meta_path.insert(0, sought)
 
     def answer(**content: Any) -> None:
+        if os.getpid() != served_by:  # user code forked; the copy has no say
+            os._exit(0)
         files = [*loaded_files(path), *_package_folders()]
-        _answer(answer_fd, request["id"], files=files, absence=sought.absent(), **content)
+        _answer(answer_fd, request, files=files, absence=sought.absent(), **content)
 
     while True:
         try:
             if request["op"] == "done":
-                _answer(answer_fd, request["id"])
-                _leave()
+                _answer(answer_fd, request)
+                _leave(orderly)
             if source is None:
                 more: dict[str, Any] = {}
                 if request["op"] == "run":
@@ -134,7 +150,7 @@ def _serve_file(
             answer(error=Said.KERNEL, message=f"reading the kernel failed: {describe(error, path)}")
         line = requests.readline()
         if not line:
-            _leave()
+            _leave(orderly)
         request = json.loads(line)
 
 
@@ -153,14 +169,15 @@ def _package_folders() -> list[str]:
     return list(dict.fromkeys(path for path in paths if path and Path(path).is_dir()))
 
 
-def _leave() -> NoReturn:
+def _leave(orderly: mmap.mmap) -> NoReturn:
     """End the fork at once: the user's exit handlers are not ours to run."""
-    os._exit(_ORDERLY)
+    orderly[0] = 1
+    os._exit(0)
 
 
-def _answer(answer_fd: int, request_id: int | None, **content: Any) -> None:
+def _answer(answer_fd: int, request: Mapping[str, Any], **content: Any) -> None:
     # a leading newline ends whatever a dead fork left half written
-    data = f"\n{json.dumps({'id': request_id, **content})}\n".encode()
+    data = f"\n{request['key']} {json.dumps({'id': request['id'], **content})}\n".encode()
     while data:
         data = data[os.write(answer_fd, data) :]
 
