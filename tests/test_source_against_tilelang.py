@@ -47,8 +47,8 @@ KERNELS = [
     for kernel, params in required(path).items()
     if kernel not in BOUND_BY_NAME
 ]
-# what TileLang does not build: one takes a dtype, one its sizes as *args, one is for Blackwell
-NOT_BUILT = {"_mirror", "of_shape", "says_so"}
+# what TileLang does not build: two take a dtype, one its sizes as *args, one is for Blackwell
+NOT_BUILT = {"_mirror", "of_shape", "row_bytes_unsaid", "says_so"}
 
 
 @cache

@@ -53,7 +53,7 @@ class Frontend:
 
 
 class Source:
-    unbuilt, ended, stubbed, compiled_nothing = (), None, (), False
+    unbuilt, ended, stubbed, notes, compiled_nothing = (), None, (), (), False
 
     def __init__(self, path):
         self.path = path

@@ -95,7 +95,7 @@ def test_a_prim_func_of_this_process_that_launches_nothing_fails(tmp_path: Path)
 
 def test_a_named_kernel_of_a_file_whose_imports_are_missing_is_read(tmp_path: Path) -> None:
     path = write(tmp_path, imports="import that_nobody_installs")
-    (listed,) = kernels_in(path)
+    (listed,), _ = kernels_in(path)
     assert listed.name == "copy"
     (result,) = tilefit.plan(f"{path}::copy", "h100").results
     assert result.lowered is not None

@@ -72,6 +72,7 @@ class Ran:
         unbuilt: Kernels that it asked for and that could not be built.
         ended: What ended main early, in one line; None if it came to its end.
         stubbed: Packages that are not installed and were stood in for.
+        notes: What else was done for it to run, one line each.
         compiled_nothing: Whether main came to its end, and that it compiled nothing is all that
             `ended` says.
     """
@@ -80,6 +81,7 @@ class Ran:
     unbuilt: tuple[Unbuilt, ...]
     ended: str | None
     stubbed: tuple[str, ...]
+    notes: tuple[str, ...] = ()
     compiled_nothing: bool = False
 
     @property
@@ -98,6 +100,7 @@ class Ran:
             ),
             ended=data["ended"],
             stubbed=tuple(data["stubbed"]),
+            notes=tuple(data["notes"]),
             compiled_nothing=data["compiled_nothing"],
         )
 
@@ -132,6 +135,11 @@ class Run(Source, Protocol):
     @property
     def stubbed(self) -> tuple[str, ...]:
         """Packages that are not installed and were stood in for."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else was done for it to run, one line each."""
         ...
 
     @property
@@ -177,8 +185,13 @@ class Frontend(Protocol):
 class Compiling(Frontend, Protocol):
     """A frontend whose toolchain compiles: what it executes runs in the child process."""
 
-    def wrap(self, kernel: Any) -> Source:
+    def wrap(self, kernel: Any, device_facts: Mapping[str, Any] | None = None) -> Source:
         """Return a source that offers one kernel object of the running process.
+
+        Args:
+            kernel: The object.
+            device_facts: The device that user code is told of, for good: in a fork; None leaves
+                the process as it is.
 
         Raises:
             InputError: It is no kernel of this toolchain.

@@ -1,55 +1,13 @@
-"""Executing a user's file as a module, and saying in one line where it raised."""
+"""Executing a user's code in this process, and saying in one line where it raised."""
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import os
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
-
-from tilefit._errors import KernelError
-from tilefit._frontends.loaded import note_executed_files
-
-
-def load_module(path: Path) -> ModuleType:
-    """Import a file the way ``python FILE`` would find its neighbours.
-
-    The file's folder leads ``sys.path``; inside a package the file is imported under its
-    dotted name, so that relative imports work. ``sys.argv`` holds the file alone.
-
-    Raises:
-        KernelError: The file raised or exited; the message names the line.
-    """
-    note_executed_files()
-    path = path.resolve()
-    root, name = path.parent, path.stem
-    while (root / "__init__.py").exists():
-        name = f"{root.name}.{name}"
-        root = root.parent
-    sys.path.insert(0, str(root))
-    sys.argv = [str(path)]
-    try:
-        with process_kept():
-            if "." in name:
-                return importlib.import_module(name)
-            if name in sys.modules or not name.isidentifier():
-                name = f"_tilefit_user_{path.stem}"
-            spec = importlib.util.spec_from_file_location(name, path)
-            if spec is None or spec.loader is None:
-                raise KernelError(f"{path.name} is not a Python file")
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[name] = module
-            spec.loader.exec_module(module)
-            return module
-    except KernelError:
-        raise
-    except BaseException as error:  # user code may raise anything; nobody interrupts this process
-        raise KernelError(describe(error, path)) from error
 
 
 @contextmanager

@@ -218,6 +218,15 @@ def parse_dtype(text: str) -> DType:
     return DType(f"{scalar.name}x{lanes}", scalar.bits * lanes, scalar.container_bits * lanes)
 
 
+def names_dtype(text: str) -> bool:
+    """Say whether a text names a dtype."""
+    try:
+        parse_dtype(text)
+    except InputError:
+        return False
+    return True
+
+
 def _split_namespace(name: str) -> tuple[str, str]:
     namespace, _, rest = name.rpartition(".")
     return (namespace, rest) if namespace in _NAMESPACES else ("", name)

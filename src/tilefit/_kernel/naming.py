@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tilefit._errors import InputError, UnknownNameError
-from tilefit._kernel.dtype import parse_dtype
+from tilefit._kernel.dtype import names_dtype
 from tilefit._kernel.kernel import Listing
 
 MAX_SOURCE_BYTES = 1_000_000
@@ -117,16 +117,8 @@ def refuse_text_for_numbers(listing: Listing, params: Mapping[str, Any]) -> None
     """
     for item in listing.parameters:
         value = params.get(item.name)
-        if type(item.default) is int and isinstance(value, str) and not _is_dtype(value):
+        if type(item.default) is int and isinstance(value, str) and not names_dtype(value):
             raise InputError(f"{item.name}={value!r} is no whole number (default {item.default})")
-
-
-def _is_dtype(text: str) -> bool:
-    try:
-        parse_dtype(text)
-    except InputError:
-        return False
-    return True
 
 
 def blamed(listing: Listing, params: Mapping[str, Any]) -> str:

@@ -158,6 +158,7 @@ class OneFile:
         lines = [ran.broke_off] if ran.broke_off else []
         if ran.stubbed:
             lines.append(stood_in_for(ran.stubbed))
+        lines += ran.notes
         remarks = dict.fromkeys((*self.seen.remarks, *lines))
         self.seen = replace(self.seen, remarks=tuple(remarks))
 

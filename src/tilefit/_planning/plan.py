@@ -12,7 +12,14 @@ from typing import Any
 from tilefit._devices.facts import facts_of
 from tilefit._devices.names import Device, expand
 from tilefit._devices.names import device as find_device
-from tilefit._errors import Cause, InputError, KernelError, TilefitError, WorkerError
+from tilefit._errors import (
+    Cause,
+    InputError,
+    KernelError,
+    TilefitError,
+    ToolchainError,
+    WorkerError,
+)
 from tilefit._frontends import registry
 from tilefit._kernel.kernel import Listing
 from tilefit._kernel.naming import check_source, file_and_kernel, pick, split_source
@@ -28,6 +35,7 @@ from tilefit._planning.reader import (
 )
 from tilefit._planning.report import Report, Result
 from tilefit._reading.child import Limits
+from tilefit._reading.in_process import InProcess
 from tilefit._reading.opener import Kernels, Opener
 from tilefit._reading.store import Store
 from tilefit._verdict.judge import Status
@@ -76,10 +84,10 @@ def plan_with(
         frontend = registry.compiling(options.frontend or registry.DEFAULT)
         toolchain = frontend.toolchain
         _refuse_unreadable(devices, toolchain, options)
-        version, wrapped = frontend.version(), frontend.wrap(source)
-        listing = wrapped.kernels()[0]
-        name = f"{wrapped.path}::{listing.name}"
-        reader = Reader(wrapped.read, listing, toolchain, version, options)
+        version = frontend.version()
+        wrapped = InProcess(frontend, source, _told(devices, toolchain))
+        name = f"{wrapped.path}::{wrapped.listing.name}"
+        reader = Reader(wrapped.read, wrapped.listing, toolchain, version, options)
         return _report({toolchain.name: reader}, toolchain, name, devices, cases, options)
     with opener_for(options, limits=limits, python=python) as opener:
         return plan_opened(str(source), devices, cases, options, opener)
@@ -281,8 +289,13 @@ def kernels_in(
     progress: Progress | None = None,
     estimate: bool = False,
     frontend: str | None = None,
-) -> tuple[Listing, ...]:
-    """List the kernels of a file with their parameters; see `plan_with` for the errors."""
+) -> tuple[tuple[Listing, ...], str | None]:
+    """List the kernels of a file with their parameters; see `plan_with` for the errors.
+
+    Returns:
+        The kernels, and why they were read from the source alone, in one line: a file that cannot
+        be executed here is not executed. None where it was, or an estimate was asked for.
+    """
     path, _ = split_source(source)
     options = Options(progress=progress, estimate=estimate, frontend=frontend)
     with opener_for(options, limits=limits, python=python) as opener:
@@ -290,7 +303,16 @@ def kernels_in(
         toolchain = opener.toolchain_of(path)
         check_source(path, toolchain.suffixes)
         way = way_to(device, toolchain, options)
-        return _opened(path, way, opener, {}).load(_told((device,), way))
+        told = _told((device,), way)
+        try:
+            return _opened(path, way, opener, {}).load(told), None
+        except (KernelError, WorkerError, ToolchainError) as error:
+            if not way.compiles or toolchain.estimated_by is None:
+                raise
+            found = opener.estimated(path, toolchain.estimated_by, {}).load(told)
+            if not found:
+                raise
+            return found, f"listed from the source alone: {error}"
 
 
 def _devices(device: str | Device | Sequence[str | Device]) -> tuple[Device, ...]:

@@ -169,6 +169,11 @@ class Planner:
         target = target_of(device, self.toolchain)
         return self._without_kernel(status, reason, device, target, ())
 
+    def _as_given(self, params: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+        """Return parameters in the order in which they were given, then the kernel's others."""
+        given = {name: params[name] for name in self.params if name in params}
+        return tuple({**given, **params}.items())
+
     def _own_params(self) -> dict[str, Any]:
         defaults = {p.name: p.default for p in self.listing.parameters if not p.required}
         return {**defaults, **self.params}
@@ -234,7 +239,7 @@ class Planner:
         return Result(
             file=self.source.rpartition("::")[0],
             kernel=kernel.name,
-            params=kernel.params,
+            params=self._as_given(dict(kernel.params)),
             device=device.name,
             device_title=device.title,
             arch=device.arch,
@@ -275,7 +280,7 @@ class Planner:
         return Result(
             file=self.source.rpartition("::")[0],
             kernel=self.listing.name,
-            params=tuple(self._own_params().items()),
+            params=self._as_given(self._own_params()),
             device=device.name,
             device_title=device.title,
             arch=device.arch,

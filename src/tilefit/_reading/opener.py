@@ -27,7 +27,7 @@ from tilefit._reading.said import LASTING, error_of
 from tilefit._reading.store import Store, clock, question_of
 
 _LISTED = ("kernels",)
-_RAN = ("kernels", "unbuilt", "ended", "stubbed", "compiled_nothing")
+_RAN = ("kernels", "unbuilt", "ended", "stubbed", "notes", "compiled_nothing")
 
 
 class Kernels(Protocol):

@@ -7,7 +7,7 @@ from what user code writes there::
 
     {"op": "load", "file": PATH, "device"}  -> {"kernels": [...], "version": ...}
     {"op": "run", "file": PATH, "device", "deadline"}
-        -> as "load", and {"unbuilt": [...], "ended": ..., "stubbed": [...]}
+        -> as "load", and {"unbuilt": [...], "ended": ..., "stubbed": [...], "notes": [...]}
     {"op": "read", "request": Request} -> {"kernels": [Kernel...]}
     {"op": "done"}                          ends the fork that serves the file
 
@@ -130,7 +130,7 @@ def _serve_file(
                     left = max(0.0, request["deadline"] - time.monotonic())
                     run = frontend.run(path, request["device"], left)
                     more["unbuilt"] = [_plain(one) for one in run.unbuilt]
-                    more |= {"ended": run.ended, "stubbed": run.stubbed}
+                    more |= {"ended": run.ended, "stubbed": run.stubbed, "notes": run.notes}
                     more["compiled_nothing"] = run.compiled_nothing
                     source = run
                 else:

@@ -48,8 +48,8 @@ def _file(seen: FileSeen) -> dict[str, Any]:
     }
 
 
-def render_listing(file: str, listings: tuple[Listing, ...]) -> str:
-    """Return the kernels of a file as one JSON document."""
+def render_listing(file: str, listings: tuple[Listing, ...], note: str | None = None) -> str:
+    """Return the kernels of a file as one JSON document, with what there is to say of them."""
     kernels = [
         {
             "name": item.name,
@@ -63,7 +63,7 @@ def render_listing(file: str, listings: tuple[Listing, ...]) -> str:
         for item in listings
     ]
     body = {"schema_version": SCHEMA_VERSION, "evidence": "declared", "file": file}
-    return json.dumps({**body, "kernels": kernels}, indent=2)
+    return json.dumps({**body, "kernels": kernels, "note": note}, indent=2)
 
 
 def _result(result: Result) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         split_source(args.source)
         with _Progress() as progress:
-            listings = _analyze.kernels_in(
+            listings, note = _analyze.kernels_in(
                 args.source,
                 limits=limits,
                 python=args.python,
@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
                 estimate=args.estimate,
                 frontend=args.frontend,
             )
-        _print_listing(args, listings)
+        _print_listing(args, listings, note)
         return 0
     devices = _devices(args)
     shapes = read_shapes(Path(args.shapes)) if args.shapes else ()
@@ -359,19 +359,20 @@ def setting(text: str) -> tuple[str, Any]:
     return name, parse_value(value)
 
 
-def _print_listing(args: argparse.Namespace, listings: Any) -> None:
+def _print_listing(args: argparse.Namespace, listings: Any, note: str | None) -> None:
     if args.json:
         from tilefit._kernel.naming import file_and_kernel
         from tilefit._render import json as _json
 
-        sys.stdout.write(_json.render_listing(file_and_kernel(args.source)[0], listings) + "\n")
+        file, _ = file_and_kernel(args.source)
+        sys.stdout.write(_json.render_listing(file, listings, note) + "\n")
         return
     from tilefit._kernel.naming import signature
+    from tilefit._render.visible import visible
 
-    for item in listings:
-        sys.stdout.write(f"{signature(item)}   {item.style}, line {item.line}\n")
-    if not listings:
-        sys.stdout.write("no kernels\n")
+    lines = [f"{signature(item)}   {item.style}, line {item.line}" for item in listings]
+    lines = (lines or ["no kernels"]) + ([f"note: {note}"] if note is not None else [])
+    sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
 
 
 class _Progress:

@@ -11,7 +11,6 @@ from tilefit._frontends.source.unknown import known, text_of, unknown
 from tilefit._frontends.source.values import (
     ClassValue,
     Device,
-    DTypeName,
     Instance,
     Method,
     Module,
@@ -36,7 +35,8 @@ def attribute(machine: Machine, owner: Value, name: str, where: Where) -> Value:
         owner = owner.base
     if isinstance(owner, (Tile, Tensor)):
         return getattr(owner, name) if name in ("shape", "dtype") else Method(owner, name)
-    if isinstance(owner, DTypeName) and name in ("bits", "bytes", "itemsize", "lanes"):
+    if isinstance(owner, str) and name in ("bits", "bytes", "itemsize", "lanes"):
+        # a text has none of them: where one is asked for them, a dtype was meant
         return _dtype_attribute(owner, name)
     if isinstance(owner, Device):
         return Device(text_of(where), owner.names)
@@ -80,7 +80,7 @@ def subscript(machine: Machine, owner: Value, index: Value, where: Where) -> Val
     return unknown(where, owner, index)
 
 
-def _dtype_attribute(dtype: DTypeName, name: str) -> Value:
+def _dtype_attribute(dtype: str, name: str) -> Value:
     try:
         bits = parse_dtype(dtype).bits
     except InputError:

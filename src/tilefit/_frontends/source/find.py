@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from tilefit._frontends.returns import own_nodes, returned_calls
 from tilefit._frontends.source.allocate import ADAPTER, ADAPTER_FUNCTIONS
 from tilefit._frontends.source.language import LAUNCHES, TENSORS
 from tilefit._frontends.source.unknown import known, text_of
@@ -17,6 +19,8 @@ from tilefit._frontends.source.values import (
     Value,
 )
 from tilefit._kernel.kernel import Listing, Parameter
+
+_MAX_CHOICES = 4  # factories that choose among factories that choose
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -65,16 +69,6 @@ def is_eager(node: FunctionNode) -> bool:
         isinstance(inner, ast.Call) and last_name(inner) in (*LAUNCHES, "const")
         for inner in own_nodes(node)
     )
-
-
-def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Walk a function without the functions inside of it."""
-    todo = list(ast.iter_child_nodes(node))
-    while todo:
-        child = todo.pop()
-        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            yield child
-            todo.extend(ast.iter_child_nodes(child))
 
 
 def tensor_parameters(node: FunctionNode) -> set[str]:
@@ -142,7 +136,23 @@ def _is_kernel(value: Value) -> bool:
         return value.function.kind == "prim_func"  # else what calling a jit object gave
     if not isinstance(value, Function) or value.kind == "macro":
         return False
-    return value.kind == "jit" or has_inner_kernel(value.node)
+    return value.kind == "jit" or has_inner_kernel(value.node) or bool(dispatched(value))
+
+
+def dispatched(value: Value, depth: int = 0) -> tuple[Function, ...]:
+    """Return the factories of whose kernels a plain function returns one."""
+    if not isinstance(value, Function) or value.kind != "plain" or has_inner_kernel(value.node):
+        return ()
+    if depth > _MAX_CHOICES:
+        return ()
+    names = value.scope.module.vars
+    chosen = (names.get(name) for name in returned_calls(value.node))
+    return tuple(
+        one
+        for one in chosen
+        if isinstance(one, Function) and one is not value
+        if has_inner_kernel(one.node) or dispatched(one, depth + 1)
+    )
 
 
 def listing(
@@ -160,7 +170,7 @@ def listing(
         return Listing(name=name, style="prim_func", line=value.function.line, parameters=())
     return Listing(
         name=name,
-        style="factory" if has_inner_kernel(value.node) else "eager",
+        style="factory" if has_inner_kernel(value.node) or dispatched(value) else "eager",
         line=value.line,
         parameters=_parameters(value, owner, tuned),
     )
@@ -181,12 +191,24 @@ def _parameters(
     for inner in _returned(function.node):
         for p in _of_definition(inner):
             found.setdefault(p.name, p)
+    found |= {p.name: p for p in _left_by(dispatched(function)) if p.name not in found}
     for name in const_names(function.node):
         found[name] = Parameter(name=name, default=None, required=True)
     for name, value in tuned.items():
         if name in found and found[name].default is None:
             found[name] = Parameter(name=name, default=plain(value), required=False)
     return tuple(found.values())
+
+
+def _left_by(factories: Sequence[Function]) -> Iterator[Parameter]:
+    """Yield what factories leave to those who call what they return; required if all of them do."""
+    left = []
+    for factory in factories:
+        own = {p.name for p in parameters_of(factory)}
+        left.append({p.name: p for p in _parameters(factory, None, {}) if p.name not in own})
+    for name, one in {n: p for of_one in left for n, p in of_one.items()}.items():
+        everywhere = all(name in of_one for of_one in left)
+        yield replace(one, required=one.required and everywhere)
 
 
 def parameters_of_class(owner: ClassValue) -> tuple[Parameter, ...]:

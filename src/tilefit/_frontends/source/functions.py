@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from tilefit._frontends.source.find import is_eager, own_nodes
+from tilefit._frontends.returns import own_nodes
+from tilefit._frontends.source.find import is_eager
 from tilefit._frontends.source.machine import Machine, Return
 from tilefit._frontends.source.unknown import join, names_of
 from tilefit._frontends.source.values import (

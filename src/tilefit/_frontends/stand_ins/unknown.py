@@ -107,7 +107,14 @@ class Unknown:
         pass
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        return (_UnknownBase,)
+        """Be one base for all that are unknown: the last, and none that a known one has already.
+
+        A class that is known and made by a metaclass of its own stays as it is without it.
+        """
+        last = [base for base in bases if isinstance(base, Unknown)][-1] is self
+        known = [base for base in bases if isinstance(base, type)]
+        enough = any(type(base) is not type for base in known)
+        return (_UnknownBase,) if last and not enough else ()
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -10,14 +10,22 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tilefit._errors import Cause, InputError, KernelError, RefusedError, TilefitError
-from tilefit._frontends.tilelang.find import const_names, first_config, match_dtype_objects
+from tilefit._frontends.tilelang.find import (
+    const_names,
+    dispatched,
+    first_config,
+    match_dtype_objects,
+    with_dtype_objects,
+)
 from tilefit._frontends.tilelang.unwrap import (
     Method,
     bound_by_partial,
@@ -25,6 +33,7 @@ from tilefit._frontends.tilelang.unwrap import (
     jit_of,
     signature_of,
 )
+from tilefit._frontends.tilelang.versions import with_version
 from tilefit._frontends.user_code import describe
 
 _STEPS = 4
@@ -47,6 +56,7 @@ class Built:
         compile_flags: Flags for the device compiler.
         target: The target that the author names, None where it is left open.
         notes: What was chosen for the user.
+        parameters: What the steps that made it take, by name.
     """
 
     prim_func: Any
@@ -54,6 +64,7 @@ class Built:
     compile_flags: tuple[str, ...] = ()
     target: Any = None
     notes: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
 
 
 def build(value: Any, params: Mapping[str, Any], name: str, path: Path) -> Built:
@@ -70,28 +81,57 @@ def build(value: Any, params: Mapping[str, Any], name: str, path: Path) -> Built
         RefusedError: The factory says that it is for another chip.
         KernelError: It raised, or gave something else than a kernel.
     """
-    makers: list[Any] = []
     given = {**bound_by_partial(value), **params}
     match_dtype_objects(value, given)
     try:
-        for _ in range(_STEPS):
-            if is_prim_func(value):
-                break
-            if is_prim_func(getattr(value, "prim_func", None)):
-                value = value.prim_func  # a compiled kernel holds it
-                break
-            makers.append(value)
-            value = _step(value, given, name)
+        try:
+            made, makers = _made(value, given, name)
+        except AttributeError as error:
+            # a factory that asks a dtype for its bytes takes no text; nothing else says so
+            objects = with_dtype_objects(given) if "'str' object" in str(error) else given
+            if objects == given and all(type(objects[k]) is type(given[k]) for k in given):
+                raise
+            made, makers = _made(value, objects, name)
     except TilefitError:
         raise
     except (Exception, SystemExit) as error:
         raise failure(error, path) from error
-    if not is_prim_func(value):
+    if not is_prim_func(made):
         raise KernelError(
-            f"{path.name}: calling {name} gave a {type(value).__name__}, not a TileLang kernel"
+            f"{path.name}: calling {name} gave a {type(made).__name__}, not a TileLang kernel"
         )
     jit = next((jit_of(maker) for maker in reversed(makers) if jit_of(maker) is not None), None)
-    return built_from(value, jit, notes=_autotuned(makers, given))
+    built = built_from(made, jit, notes=_autotuned(makers, given))
+    taken = (one for maker in makers for one in _takes(maker))
+    return replace(built, parameters=tuple(dict.fromkeys(taken)))
+
+
+def _made(value: Any, given: Mapping[str, Any], name: str) -> tuple[Any, list[Any]]:
+    """Call step after step; return what the last gave, and what was called."""
+    makers: list[Any] = []
+    for _ in range(_STEPS):
+        if is_prim_func(value):
+            break
+        if is_prim_func(getattr(value, "prim_func", None)):  # a compiled kernel holds it
+            if isinstance(value, _Uncompiled):
+                makers.append(value.jit)
+            value = value.prim_func
+            break
+        makers.append(value)
+        value = _step(value, given, name)
+    return value, makers
+
+
+def _takes(maker: Any) -> tuple[str, ...]:
+    """Return the names of what one step takes."""
+    jit = jit_of(maker)
+    if jit is not None:
+        return (*jit.signature.parameters, *const_names(maker))
+    if isinstance(maker, Method):
+        own = inspect.signature(maker.owner).parameters if maker.needs_object else {}
+        return tuple(own)
+    held = maker.method if isinstance(maker, _Bound) else maker
+    return tuple(signature_of(held).parameters) if callable(held) else ()
 
 
 def _step(value: Any, given: Mapping[str, Any], name: str) -> Any:
@@ -115,7 +155,28 @@ def _step(value: Any, given: Mapping[str, Any], name: str) -> Any:
         return jit.get_tir(**{**consts, **taken})
     if not callable(value):
         raise KernelError(f"calling {name} gave a {type(value).__name__}, not a TileLang kernel")
-    return _called(value, signature_of(value), given, name)
+    with _uncompiled() if dispatched(value) else nullcontext():
+        return _called(value, signature_of(value), given, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Uncompiled:
+    """What calling a jit object gives to a factory that passes it on: nothing is compiled."""
+
+    jit: Any
+    prim_func: Any
+
+
+@contextmanager
+def _uncompiled() -> Iterator[None]:
+    """Let calls of jit objects make their PrimFunc and stop there."""
+    jit_class: Any = sys.modules["tilelang.jit"].JITImpl  # the package's attribute is the decorator
+    call = jit_class.__call__
+    jit_class.__call__ = lambda jit, *args, **kwargs: _Uncompiled(jit, jit.get_tir(*args, **kwargs))
+    try:
+        yield
+    finally:
+        jit_class.__call__ = call
 
 
 def _called(
@@ -150,7 +211,8 @@ def _own(
             missing.append(p.name)
     if missing:
         add = " ".join(f"--set {one}=VALUE" for one in missing)
-        raise InputError(f"{name} needs a value for {', '.join(missing)}: add {add}")
+        reason = f"{name} needs a value for {', '.join(missing)}: add {add}"
+        raise InputError(reason, cause=Cause.NEEDS_VALUE)
     return own
 
 
@@ -240,7 +302,7 @@ def failure(error: BaseException, path: Path) -> TilefitError:
 
     A factory that says that it is for another chip refuses, like a compiler does.
     """
-    line = describe(error, path)
+    line = with_version(describe(error, path))
     if wants_another_device(str(error)):
         return RefusedError(line, cause=Cause.OTHER_DEVICE)
     return KernelError(line)

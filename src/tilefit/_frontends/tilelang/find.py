@@ -6,9 +6,13 @@ import ast
 import functools
 import inspect
 import numbers
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
+from tilefit._frontends.returns import returned_calls
 from tilefit._frontends.tilelang.unwrap import (
     Method,
     bound_by_partial,
@@ -24,7 +28,10 @@ from tilefit._frontends.tilelang.unwrap import (
     signature_of,
     tree_of,
 )
+from tilefit._kernel.dtype import names_dtype
 from tilefit._kernel.kernel import Listing, Parameter
+
+_MAX_CHOICES = 4  # factories that choose among factories that choose
 
 
 def kernels_among(values: Mapping[str, Any], module_name: str) -> dict[str, Any]:
@@ -79,7 +86,41 @@ def kernel_style(value: Any, module_name: str) -> str | None:
         return None
     if jit_of(hidden_by(value)) is not None:
         return kernel_style(hidden_by(value), module_name)
-    return "factory" if holds_kernel(function) else None
+    return "factory" if holds_kernel(function) or dispatched(value) else None
+
+
+def dispatched(value: Any, depth: int = 0) -> tuple[Any, ...]:
+    """Return the factories of whose kernels a plain function returns one."""
+    function = None if jit_of(value) is not None else function_of(value)
+    if function is None or depth > _MAX_CHOICES or holds_kernel(function):
+        return ()
+    names = function.__globals__
+    if not any(_may_give(names.get(name)) for name in function.__code__.co_names):
+        return ()  # its source need not be read
+    tree = tree_of(function)
+    chosen = [] if tree is None else [_named(names, name) for name in returned_calls(tree)]
+    return tuple(
+        one
+        for one in chosen
+        if one is not value and _may_give(one)
+        if holds_kernel(function_of(one)) or dispatched(one, depth + 1)
+    )
+
+
+def _may_give(value: Any) -> bool:
+    """Say whether a value of a module can be, or hold, a factory: a function or a module."""
+    if isinstance(value, ModuleType):
+        return True
+    return not isinstance(value, type) and function_of(value) is not None
+
+
+def _named(names: Mapping[str, Any], dotted: str) -> Any:
+    """Return what ``a.b.c`` stands for; None for nothing."""
+    first, *rest = dotted.split(".")
+    value = names.get(first)
+    for name in rest:
+        value = inspect.getattr_static(value, name, None)
+    return value
 
 
 def first_config(value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -104,12 +145,34 @@ def listing(name: str, value: Any, module_name: str) -> Listing:
     )
 
 
+def forget_results(value: Any) -> None:
+    """Empty the caches of a factory and of those that it chooses among: they know no device."""
+    for one in (value, *dispatched(value)):
+        clear = getattr(getattr(one, "func", one), "cache_clear", None)
+        if callable(clear):
+            clear()
+
+
 def match_dtype_objects(value: Any, params: dict[str, Any]) -> None:
-    """Turn a dtype given as text into a dtype object where the default is one."""
+    """Turn a dtype given as text into a dtype object where the default or the annotation is one."""
     if function_of(value) is not None:
         for p in signature_of(value).parameters.values():
             if p.name in params:
                 params[p.name] = like(p.default, params[p.name])
+                if str(getattr(p.annotation, "__name__", p.annotation)).endswith("dtype"):
+                    params |= with_dtype_objects({p.name: params[p.name]})
+
+
+def with_dtype_objects(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters with TileLang's dtypes for the texts that name one; they are texts too."""
+    from tilelang import language
+
+    found = dict(params)
+    for name, value in params.items():
+        if type(value) is str and names_dtype(value):
+            with suppress(Exception):  # TileLang knows fewer names than we do
+                found[name] = language.dtype(value)
+    return found
 
 
 def like(default: Any, given: Any) -> Any:
@@ -147,6 +210,8 @@ def _parameters(value: Any) -> tuple[Parameter, ...]:
     if tree is not None:
         for inner in _returned(tree):
             found = {**found, **{k: v for k, v in _of_definition(inner).items() if k not in found}}
+        left = _left_by(dispatched(value))
+        found |= {p.name: p for p in left if p.name not in found}
         names = dict.fromkeys(_const_names(tree))
         found |= {n: Parameter(name=n, default=None, required=True) for n in names}
     for name, default in bound_by_partial(value).items():
@@ -155,6 +220,17 @@ def _parameters(value: Any) -> tuple[Parameter, ...]:
         if name in found and found[name].default is None:
             found[name] = Parameter(name=name, default=plain(default), required=False)
     return tuple(found.values())
+
+
+def _left_by(factories: Sequence[Any]) -> Iterator[Parameter]:
+    """Yield what factories leave to those who call what they return; required if all of them do."""
+    left = []
+    for factory in factories:
+        own = _of_signature(signature_of(factory), ())
+        left.append({p.name: p for p in _parameters(factory) if p.name not in own})
+    for name, one in {n: p for of_one in left for n, p in of_one.items()}.items():
+        everywhere = all(name in of_one for of_one in left)
+        yield replace(one, required=one.required and everywhere)
 
 
 def _of_signature(signature: inspect.Signature, without: Any) -> dict[str, Parameter]:

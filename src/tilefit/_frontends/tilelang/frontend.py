@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tilefit._errors import Cause, InputError, KernelError, ToolchainError, UnknownNameError
+from tilefit._frontends.importing import load_module
 from tilefit._frontends.protocol import OTHER_PYTHON, stood_in_for
 from tilefit._frontends.tilelang.factory import build
-from tilefit._frontends.tilelang.find import kernel_style, kernels_among, listing
+from tilefit._frontends.tilelang.find import forget_results, kernel_style, kernels_among, listing
 from tilefit._frontends.tilelang.lower import lower_built, tvm_target
 from tilefit._frontends.tilelang.sizes import noting_names
-from tilefit._frontends.user_code import load_module, one_line
+from tilefit._frontends.tilelang.versions import with_version
+from tilefit._frontends.user_code import one_line
 from tilefit._kernel.kernel import Kernel, Listing
 from tilefit._kernel.memory import Memory
 from tilefit._kernel.request import Request
@@ -83,20 +86,21 @@ class TileLangFrontend:
         version = self.version()
         if device_facts is None:
             with noting_names():
-                module = load_module(path)
-            return TileLangSource(path, kernels_among(vars(module), module.__name__), version)
+                module, notes = _loaded(path)
+            found = kernels_among(vars(module), module.__name__)
+            return TileLangSource(path, found, version, notes=notes)
         from tilefit._frontends.tilelang.main.sandbox import Sandbox
 
         sandbox = Sandbox(path, device_facts)
         with sandbox:
             try:
-                module = load_module(path)
+                module, notes = _loaded(path)
             except KernelError as error:
                 if not sandbox.missing.needed_after_all(str(error)):
                     raise
-                module = load_module(path)
+                module, notes = _loaded(path)
         found = kernels_among(vars(module), module.__name__)
-        return TileLangSource(path, found, version, sandbox)
+        return TileLangSource(path, found, version, sandbox, notes=notes)
 
     def prepare_run(self) -> None:
         """Import what `run` needs; see `Frontend.prepare_run`."""
@@ -113,24 +117,47 @@ class TileLangFrontend:
 
         return run(path, device_facts, seconds, self.version())
 
-    def wrap(self, kernel: Any) -> TileLangSource:
+    def wrap(self, kernel: Any, device_facts: Mapping[str, Any] | None = None) -> TileLangSource:
         """Return a source that offers one kernel object of the running process.
 
+        Args:
+            kernel: The object.
+            device_facts: See `Compiling.wrap`.
+
         Raises:
-            InputError: It is no PrimFunc, jit object or factory.
+            InputError: It is no PrimFunc, jit object or callable.
         """
         version = self.version()
         home = getattr(kernel, "__module__", "")
-        if kernel_style(kernel, home) is None:
+        any_callable = callable(kernel) and not isinstance(kernel, type)
+        if kernel_style(kernel, home) is None and not any_callable:
             raise InputError(
                 f"a {type(kernel).__name__} is no TileLang kernel: give 'file.py::kernel', a "
-                "PrimFunc, a @tilelang.jit object or a function that returns one"
+                "PrimFunc, a @tilelang.jit object or a callable that returns one"
             )
         found = listing("kernel", kernel, home)
         attrs = getattr(kernel, "attrs", None)
         name = str(dict(attrs)["global_symbol"]) if attrs and "global_symbol" in attrs else None
         name = name or getattr(getattr(kernel, "func", kernel), "__name__", found.name)
-        return TileLangSource(Path("<this process>"), {str(name): kernel}, version)
+        path, sandbox = Path("<this process>"), None
+        if device_facts is not None:
+            from tilefit._frontends.tilelang.main.sandbox import Sandbox
+
+            sandbox = Sandbox(path, device_facts)
+            forget_results(kernel)
+        return TileLangSource(path, {str(name): kernel}, version, sandbox)
+
+
+def _loaded(path: Path) -> tuple[ModuleType, list[str]]:
+    """Import a user's file; an error says which TileLang this is where it is for want of another.
+
+    Raises:
+        KernelError: The file raised or exited.
+    """
+    try:
+        return load_module(path)
+    except KernelError as error:
+        raise KernelError(with_version(str(error))) from error
 
 
 def _how_to_install(error: ModuleNotFoundError) -> str:
@@ -148,12 +175,18 @@ class TileLangSource:
     """Some kernels: those of one executed file, or one object."""
 
     def __init__(
-        self, path: Path, found: Mapping[str, Any], version: str, sandbox: Sandbox | None = None
+        self,
+        path: Path,
+        found: Mapping[str, Any],
+        version: str,
+        sandbox: Sandbox | None = None,
+        notes: Sequence[str] = (),
     ) -> None:
         self.path = path
         self.version = version
         self._found = dict(found)
         self._sandbox = sandbox
+        self._notes = tuple(notes)
 
     def kernels(self) -> tuple[Listing, ...]:
         """List the kernels in the order in which the file defines them."""
@@ -170,21 +203,22 @@ class TileLangSource:
             raise UnknownNameError("kernel", kernel, self._found)
         known = self._listing(kernel).parameters
         names = [p.name for p in known]
-        given = {k: v for k, v in params.items() if k in names}
-        missing = [p.name for p in known if p.required and p.name not in given]
+        missing = [p.name for p in known if p.required and p.name not in params]
         if missing:
             add = " ".join(f"--set {name}=VALUE" for name in missing)
             reason = f"{kernel} needs a value for {', '.join(missing)}: add {add}"
             raise InputError(reason, cause=Cause.NEEDS_VALUE)
         context = self._sandbox.aimed_at(request.target) if self._sandbox else nullcontext()
         with context, tvm_target(request.target), noting_names():
-            built = build(self._found[kernel], given, kernel, self.path)
+            built = build(self._found[kernel], params, kernel, self.path)
+        notes = self._notes
         if self._sandbox and self._sandbox.missing.names:
-            built = replace(built, notes=(*built.notes, stood_in_for(self._sandbox.missing.names)))
+            notes = (*notes, stood_in_for(self._sandbox.missing.names))
+        built = replace(built, notes=(*built.notes, *notes))
         return lower_built(
             built,
             request,
             known={p.name: p.default for p in known if not p.required},
-            names=names,
+            names=[*names, *(one for one in built.parameters if one not in names)],
             version=self.version,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib
 import importlib.util
 import signal
@@ -14,8 +13,10 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from tilefit._frontends.importing import broken_ones_left_out, folders_of, package_of
 from tilefit._frontends.loaded import note_executed_files
 from tilefit._frontends.stand_ins.unknown import MissingModule
+from tilefit._frontends.tilelang.versions import with_version
 from tilefit._frontends.user_code import describe, one_line, process_kept
 
 
@@ -33,7 +34,7 @@ class TestsFailedError(Exception):
 
 def run_as_main(
     path: Path, seconds: float, told: Sequence[BaseException]
-) -> tuple[ModuleType, str | None]:
+) -> tuple[ModuleType, str | None, tuple[str, ...]]:
     """Execute a file as ``__main__``.
 
     Args:
@@ -43,7 +44,8 @@ def run_as_main(
 
     Returns:
         Its module, and in one line what ended it early: None if nothing did, or nothing that is
-        not reported elsewhere, or it exited on purpose.
+        not reported elsewhere, or it exited on purpose. And a line for each package around it
+        that could not be imported.
     """
     note_executed_files()
     path = path.resolve()
@@ -55,22 +57,35 @@ def run_as_main(
     text = path.read_text(encoding="utf-8", errors="replace")
     if "tilelang.testing" in text or "pytest" in text:
         _run_tests_directly()
+    package = module.__package__ or ""
+    with broken_ones_left_out(package, folders_of(path)) as notes:
+        return module, _ended_by(path, module, seconds, told, usage), tuple(notes)
+
+
+def _ended_by(
+    path: Path,
+    module: ModuleType,
+    seconds: float,
+    told: Sequence[BaseException],
+    usage: Sequence[str],
+) -> str | None:
+    """Execute the code of a main; say in one line what ended it early, None if nothing did."""
     try:
         with process_kept(), _within(seconds):
             code = compile(path.read_bytes(), str(path), "exec", dont_inherit=True)
             exec(code, vars(module))
     except TimeUpError:
-        return module, f"{path.name} was ended after {seconds:.0f} s"
+        return f"{path.name} was ended after {seconds:.0f} s"
     except SystemExit as error:
         if error.code in (None, 0):
-            return module, None
+            return None
         why = f": {usage[-1]}" if usage else ""
-        return module, f"{path.name} exited with {error.code!r}{why}"
+        return f"{path.name} exited with {error.code!r}{why}"
     except BaseException as error:
         all_errors = error.errors if isinstance(error, TestsFailedError) else [error]
         untold = [one for one in all_errors if not any(one is other for other in told)]
-        return module, "; ".join(describe(one, path) for one in untold) or None
-    return module, None
+        return "; ".join(with_version(describe(one, path)) for one in untold) or None
+    return None
 
 
 def _main_module(path: Path) -> ModuleType:
@@ -79,37 +94,12 @@ def _main_module(path: Path) -> ModuleType:
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     vars(module)["__file__"] = str(path)
-    level = _relative_level(path)
-    root = path.parent
-    while (root / "__init__.py").exists():
-        level = max(level, len(path.parent.parts) - len(root.parts) + 1)
-        root = root.parent
+    folders = folders_of(path)
     sys.path.insert(0, str(path.parent))
-    if level:
-        folders = list(reversed(path.parents[:level]))
+    if folders:
         sys.path.insert(1, str(folders[0].parent))
-        module.__package__ = _packages(folders)
+        module.__package__ = package_of(folders)
     return module
-
-
-def _relative_level(path: Path) -> int:
-    """Return how many dots the relative imports of a file have at most."""
-    nodes = ast.walk(ast.parse(path.read_bytes()))
-    return max((node.level for node in nodes if isinstance(node, ast.ImportFrom)), default=0)
-
-
-def _packages(folders: list[Path]) -> str:
-    """Make folders importable as packages inside each other, also without ``__init__.py``."""
-    name = ""
-    for folder in folders:
-        real = (folder / "__init__.py").exists()
-        own = folder.name if real else f"_folder_{folder.name.replace('.', '_')}"
-        name = f"{name}.{own}" if name else own
-        if not real:
-            package = ModuleType(name)
-            package.__path__ = [str(folder)]
-            sys.modules[name] = package
-    return name
 
 
 @contextmanager

@@ -36,10 +36,11 @@ def run(path: Path, device_facts: Mapping[str, Any], seconds: float, version: st
     sandbox = Sandbox(path, device_facts)
     with sandbox:
         end = time.monotonic() + _SHARE_OF_TIME * seconds
-        module, ended = run_as_main(path, _SHARE_OF_TIME * seconds, sandbox.recorder.raised)
+        told = sandbox.recorder.raised
+        module, ended, notes = run_as_main(path, _SHARE_OF_TIME * seconds, told)
         if sandbox.missing.needed_after_all(ended or ""):
             left = end - time.monotonic()
-            module, ended = run_as_main(path, left, sandbox.recorder.raised)
+            module, ended, notes = run_as_main(path, left, told)
     if not sandbox.recorder.captured:
         sandbox.recorder.add_what_was_only_made()
     unbuilt = list(sandbox.recorder.unbuilt)
@@ -62,7 +63,9 @@ def run(path: Path, device_facts: Mapping[str, Any], seconds: float, version: st
         compiled_nothing = ended is None
         ended = ended or f"{path.name} ran to its end and compiled nothing"
     return TileLangRun(
-        path, version, sandbox, found, tuple(unbuilt), ended, compiled_nothing=compiled_nothing
+        *(path, version, sandbox, found, tuple(unbuilt), ended),
+        compiled_nothing=compiled_nothing,
+        notes=notes,
     )
 
 
@@ -79,6 +82,7 @@ class TileLangRun:
         ended: str | None,
         *,
         compiled_nothing: bool,
+        notes: tuple[str, ...],
     ) -> None:
         self.path = path
         self.version = version
@@ -86,6 +90,7 @@ class TileLangRun:
         self.ended = ended
         self.compiled_nothing = compiled_nothing
         self.stubbed = tuple(sandbox.missing.names)
+        self.notes = notes
         self._sandbox = sandbox
         self._found: dict[str, Any] = dict(found)
         for kernel in sandbox.recorder.captured:
