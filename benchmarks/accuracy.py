@@ -42,6 +42,7 @@ TARGETS = {
     "sm_120a": "rtx-5090",
 }
 SECTIONS = {
+    "blocks": "benchmarks._accuracy_blocks",
     "estimate": "benchmarks._accuracy_estimate",
     "ascend": "benchmarks._accuracy_ascend",
 }

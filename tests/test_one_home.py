@@ -123,6 +123,7 @@ def test_what_ptx_has_for_a_target_is_what_the_device_has(one: Device) -> None:
     assert (version in ptx.TENSOR_VERSIONS) is one.has(Memory.TENSOR)
     assert ptx.has_tma(target) is (one.cluster_portable_max is not None)
     assert ptx.has_tma(target) is (one.warp_group_threads is not None)
+    assert one.warp_group_threads in (None, ptx.WARP_GROUP_THREADS)
     assert (version in ptx.WGMMA_VERSIONS) is (one.arch == "sm_90")
     if one.has(Memory.TENSOR):
         pool = one.pool(Memory.TENSOR)

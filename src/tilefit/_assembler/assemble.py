@@ -35,7 +35,7 @@ def _filled(kernel: Kernel, assembly: Assembly) -> Kernel:
         failed = CannotAssemble(reason, for_want_of_tools=assembly.for_want_of_tools)
         return replace(kernel, assembly=failed, build=None)
     notes = (*kernel.notes, *assembly.notes)
-    if kernel.gemms and use.matrix_instructions == 0:
+    if kernel.gemms and use.matrix_instructions == 0 and not use.traps and kernel.matrix != ():
         notes = (
             *notes,
             f"{kernel.gemms} T.gemm but no matrix instruction for {kernel.target}: "
@@ -48,6 +48,7 @@ def _filled(kernel: Kernel, assembly: Assembly) -> Kernel:
         static_bytes=use.static_bytes,
         matrix_instructions=use.matrix_instructions,
         matrix_kinds=use.matrix_kinds,
+        traps=use.traps,
     )
     return replace(kernel, assembly=made, notes=notes, build=None)
 

@@ -21,6 +21,7 @@ _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9
 # HMMA, IMMA, DMMA, QMMA, OMMA of a warp, HGMMA, IGMMA, QGMMA of a warp group, UTCHMMA, UTCQMMA
 # and their like of the tensor memory: the name always ends so, and no other instruction's does.
 _MATRIX = re.compile(r"^[A-Z]+MMA$")
+_TRAP = "BPT"  # BPT.TRAP; nothing else that compilers write is a break point
 
 _ERROR = re.compile(
     r"^(?P<where>(?:(?!warning)[^'\"])*?)\s*"
@@ -45,6 +46,7 @@ class FunctionUse:
         barriers: Named barriers (of 16).
         matrix_instructions: Matrix instructions in its machine code; None if it was not read.
         matrix_kinds: Their names without suffixes, sorted (``HGMMA``).
+        traps: Traps in its machine code; None if it was not read.
     """
 
     name: str
@@ -56,6 +58,7 @@ class FunctionUse:
     barriers: int
     matrix_instructions: int | None = None
     matrix_kinds: tuple[str, ...] = ()
+    traps: int | None = None
 
 
 def function_uses(
@@ -92,21 +95,22 @@ def function_uses(
                 stack_bytes=max(frame, _number(line, r"(\d+) bytes cumulative stack size")),
                 static_bytes=_number(line, r"(\d+) bytes smem"),
                 barriers=_number(line, r"used (\d+) barriers"),
-                matrix_instructions=None if matrix is None else counts.total(),
-                matrix_kinds=tuple(sorted(counts)),
+                matrix_instructions=None if matrix is None else counts.total() - counts[_TRAP],
+                matrix_kinds=tuple(sorted(kind for kind in counts if kind != _TRAP)),
+                traps=None if matrix is None else counts[_TRAP],
             )
         )
     return tuple(uses)
 
 
 def matrix_instructions(sass: str) -> dict[str, Counter[str]]:
-    """Count the matrix instructions in the output of ``nvdisasm -c``, by function and by name."""
+    """Count matrix instructions and traps in what ``nvdisasm -c`` prints, by function and name."""
     counts: dict[str, Counter[str]] = {}
     current = Counter[str]()
     for line in sass.splitlines():
         if found := _SECTION.match(line):
             current = counts.setdefault(found[1], Counter())
-        elif (found := _INSTRUCTION.match(line)) and _MATRIX.match(found[1]):
+        elif (found := _INSTRUCTION.match(line)) and (found[1] == _TRAP or _MATRIX.match(found[1])):
             current[found[1]] += 1
     return counts
 

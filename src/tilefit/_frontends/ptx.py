@@ -18,6 +18,12 @@ TENSOR_VERSIONS = (100, 101, 103, 110)
 WGMMA_VERSIONS = (90,)
 """Targets with wgmma."""
 
+WARP_GROUP_THREADS = 128
+"""Threads that a wgmma is issued by (PTX ISA, asynchronous warpgroup level matrix operations)."""
+
+WGMMA_ROWS = 64
+"""Rows of a wgmma: the M of its every shape (PTX ISA)."""
+
 FIRST_WARP_GROUPS = 90
 """The first target with TMA and with setmaxnreg, which warp specialisation needs."""
 

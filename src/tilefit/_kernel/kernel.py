@@ -183,6 +183,21 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixUse:
+    """A matrix instruction of the generated code.
+
+    Attributes:
+        path: The family: ``mma``, ``wgmma``, ``tcgen05`` (NVIDIA), ``mfma`` or ``wmma`` (AMD).
+        shape: As the compiler names it (``m16n8k16``, ``f32_16x16x16f16``); None where it does not.
+        dtype: Type of its first operand (``float16``, ``tf32``), or as the compiler spells it.
+    """
+
+    path: str
+    shape: str | None
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
     """What it takes to assemble a kernel's module.
 
@@ -208,6 +223,7 @@ class Assembled:
         static_bytes: Static shared memory, as the assembler lays it out.
         matrix_instructions: Matrix instructions in the machine code; None if not read.
         matrix_kinds: Their names without suffixes, sorted (``HGMMA``).
+        traps: Instructions in it that end the kernel with an error; None if not read.
     """
 
     registers_per_thread: int
@@ -216,6 +232,7 @@ class Assembled:
     static_bytes: int
     matrix_instructions: int | None = None
     matrix_kinds: tuple[str, ...] = ()
+    traps: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +273,8 @@ class Kernel:
         loops: Pipelined loops and loops without iterations.
         roles: Warp-group roles; empty without warp specialisation.
         gemms: Matrix multiplications that the author wrote (T.gemm and its kin).
+        matrix: The matrix instructions that the compiler wrote for them; None where no code was
+            read.
         assembly: What the assembler made of it, or why nothing; None if it was not tried.
         notes: Remarks of the toolchain that the author should see.
         unread: Of a source that was read alone: why it may allocate more than `buffers`, a line
@@ -285,6 +304,7 @@ class Kernel:
     loops: tuple[Loop, ...] = ()
     roles: tuple[Role, ...] = ()
     gemms: int = 0
+    matrix: tuple[MatrixUse, ...] | None = None
     assembly: Assembled | CannotAssemble | None = None
     notes: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
@@ -347,6 +367,7 @@ class Kernel:
                     Loop(**_tuples(item, "buffers", "copied")) for item in data["loops"]
                 ),
                 "roles": tuple(Role(**item) for item in data["roles"]),
+                "matrix": _matrix(data.get("matrix")),
                 "assembly": data["assembly"] and _assembly(data["assembly"]),
                 "notes": tuple(data["notes"]),
                 "unread": tuple(data.get("unread", ())),
@@ -370,6 +391,10 @@ def _buffer(data: dict[str, Any]) -> Buffer:
     values["why"] = values["why"] and Why(values["why"])
     values["align_why"] = values["align_why"] and Align(values["align_why"])
     return Buffer(**values)
+
+
+def _matrix(data: list[dict[str, Any]] | None) -> tuple[MatrixUse, ...] | None:
+    return None if data is None else tuple(MatrixUse(**item) for item in data)
 
 
 def _assembly(data: dict[str, Any]) -> Assembled | CannotAssemble:

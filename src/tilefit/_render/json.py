@@ -83,7 +83,11 @@ def _result(result: Result) -> dict[str, Any]:
         "evidence": result.evidence,
         "silent_overflow": result.silent_overflow,
         "built": _built(lowered),
+        "matrix": None
+        if lowered is None or lowered.matrix is None
+        else [{"path": m.path, "shape": m.shape, "dtype": m.dtype} for m in lowered.matrix],
         "matrix_instructions": made.matrix_instructions if made else None,
+        "traps": made.traps if made else None,
         "threads": lowered.launch.threads if lowered else None,
         "threads_declared": lowered.launch.threads_declared if lowered else None,
         "grid": list(lowered.launch.grid) if lowered and lowered.launch.grid else None,

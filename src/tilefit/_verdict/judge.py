@@ -22,6 +22,7 @@ from tilefit._verdict.check import (
     worst,
 )
 from tilefit._verdict.launch import LAUNCH_CHECKS, no_launch_checks
+from tilefit._verdict.matrix import matrix_checks
 
 __all__ = ["Check", "Policy", "Status", "Verdict", "fullest", "judge", "worst"]
 
@@ -65,6 +66,7 @@ def judge(
         *_unplaced(kernel, plans, device),
         *_unread(kernel, memories),
         *_build(kernel),
+        *matrix_checks(kernel),
         *(found for check in launch for found in check(kernel, device, policy)),
     )
     if vanished:

@@ -25,6 +25,7 @@ from tilefit._frontends.tilelang.declared import (
     used_variables,
 )
 from tilefit._frontends.tilelang.liveness import DISABLE_REUSE
+from tilefit._frontends.tilelang.matrix import matrix_of, slower_paths
 from tilefit._frontends.tilelang.notes import gemms_of, notes_of, roles_of
 from tilefit._frontends.tilelang.sizes import Sizes
 from tilefit._frontends.tilelang.why import PIPELINE_PASS, WS_PASS, Causes, with_copied
@@ -135,6 +136,7 @@ def kernels_of(
         )
         for buffer in declared:
             seen[lowered_name(buffer)] = seen.get(lowered_name(buffer), 0) + 1
+        launch, uses = launch_of(root, attrs, sizes), matrix_of(function)
         found.append(
             Kernel(
                 name=name,
@@ -143,7 +145,7 @@ def kernels_of(
                 toolchain_version=version,
                 target=target,
                 params=tuple(params.items()),
-                launch=launch_of(root, attrs, sizes),
+                launch=launch,
                 buffers=buffers,
                 memories=gpu_uses(
                     buffers,
@@ -158,12 +160,20 @@ def kernels_of(
                 loops=tuple(loop for _, loop in nodes),
                 roles=roles_of(function),
                 gemms=gemms_of(root),
+                matrix=uses,
                 notes=notes_of(
                     loops=nodes,
                     function=function,
                     specialised=causes.specialised,
                     configs=configs,
                     target=target,
+                )
+                + slower_paths(
+                    root,
+                    uses,
+                    target=target,
+                    threads=launch.threads_declared,
+                    configs=configs,
                 ),
                 build=build,
             )

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from rich.text import Text
 
-from tilefit._kernel.kernel import Assembled, Buffer
+from tilefit._kernel.kernel import Assembled, Buffer, Kernel
 from tilefit._kernel.memory import Memory
 from tilefit._placement.place import MemoryPlan
 from tilefit._planning.report import Report, Residency, Result
@@ -202,9 +202,17 @@ def _registers(result: Result) -> Iterable[Text]:
         f"{role.name} {role.threads:,} threads" + (f" x {role.registers}" if role.registers else "")
         for role in lowered.roles
     )
+    if lowered.gemms and lowered.matrix is not None:
+        yield from _labelled("matrix", _matrix(lowered))
     if roles:
         limited = any(role.registers for role in lowered.roles)
         yield from _labelled("roles", roles + (" (registers by setmaxnreg)" if limited else ""))
+
+
+def _matrix(kernel: Kernel) -> str:
+    """Return the matrix instructions that a T.gemm came to."""
+    used = [" ".join(w for w in (m.path, m.shape, m.dtype) if w) for m in kernel.matrix or ()]
+    return ", ".join(used) or "none: the tensor cores stay idle"
 
 
 def _launch(result: Result) -> Text:
