@@ -19,6 +19,7 @@ from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import KERNEL_VERSION
 from tilefit._kernel.request import Request
 from tilefit._reading.opener import Opener
+from tilefit._reading.rests import Rests
 from tilefit._reading.store import Store, clock, default_folder, question_of
 
 
@@ -283,10 +284,9 @@ class Lowering:
     """Stands for the child that executes a file; counts what it is asked to lower."""
 
     alive, holder = True, None
-    absent: tuple[str, ...] = ()
 
     def __init__(self, path: Path) -> None:
-        self.files = (str(path),)
+        self.rests = Rests(files=(str(path),))
         self.times = 0
 
     def execute(self, *_: object) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def loaded_files(path: Path) -> list[str]:
     """Return the files whose edit makes what was read from a user's file stale.
 
     Called again after more code ran, it may name more: factories import when they are called.
-    Data that the code opens is not among them.
+    Data that the code opens is noted elsewhere (`_reading.reads`).
 
     Args:
         path: The user's file.
@@ -32,9 +32,9 @@ def loaded_files(path: Path) -> list[str]:
         Absolute paths in order: the file, every module's file outside installed packages, the
         standard library and tilefit, and the metadata that names the toolchain's versions.
     """
-    folders = _not_the_user()
-    loaded = {*_executed, *_files_of_modules()}
-    own = (Path(file) for file in loaded if not _is_installed(file, folders))
+    folders = not_the_user()
+    loaded = {*_executed, *files_of_modules()}
+    own = (Path(file) for file in loaded if not is_installed(file, folders))
     files = {str(file.absolute()) for file in (path, *own) if file.is_file()}
     return sorted(files | set(_metadata()))
 
@@ -59,7 +59,8 @@ def note_executed_files() -> None:
     SourceFileLoader.get_code = get_code  # type: ignore[assignment, method-assign]
 
 
-def _files_of_modules() -> list[str]:
+def files_of_modules() -> list[str]:
+    """Return the file of every module that is loaded now."""
     return [file for module in list(sys.modules.values()) if (file := _file_of(module))]
 
 
@@ -72,7 +73,7 @@ def _file_of(module: Any) -> str | None:
     return file if type(file) is str else None
 
 
-def _not_the_user() -> tuple[str, ...]:
+def not_the_user() -> tuple[str, ...]:
     """Return the folders of the standard library and of tilefit, each ending in a separator."""
     names = {sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")}
     # the interpreter's own name for its library, where the path to it is a link
@@ -80,7 +81,8 @@ def _not_the_user() -> tuple[str, ...]:
     return tuple(name.rstrip(os.sep) + os.sep for name in names if name)
 
 
-def _is_installed(file: str, folders: tuple[str, ...]) -> bool:
+def is_installed(file: str, folders: tuple[str, ...]) -> bool:
+    """Say whether a file is of an installed package, or in one of those folders."""
     return file.startswith(folders) or any(f"{os.sep}{name}{os.sep}" in file for name in _INSTALLED)
 
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from tilefit._errors import InputError, InterpreterError, WorkerError
 from tilefit._frontends.protocol import OTHER_PYTHON
 from tilefit._home import PACKAGE
+from tilefit._reading.rests import Rests
 from tilefit._reading.said import Said, error_of
 
 if TYPE_CHECKING:
@@ -95,8 +96,7 @@ class Child:
         self.limits = limits or Limits()
         self.alive = True
         self.label = "the worker"
-        self.files: tuple[str, ...] = ()
-        self.absent: tuple[str, ...] = ()
+        self.rests = Rests()  # what the last answer rests on
         self._executed = False
         self._token = uuid.uuid4().hex
         # tells answers from what user code writes to the pipe; it is in no argument, no environment
@@ -181,8 +181,7 @@ class Child:
                 raise self._stopped("wrote to a file descriptor that it did not open")
             if answer is None or answer["id"] not in (self._ids, None):
                 continue
-            self.files = tuple(answer.get("files", ()))
-            self.absent = tuple(answer.get("absence", ()))
+            self.rests = Rests.from_dict(answer["rests"]) if "rests" in answer else Rests()
             if "error" not in answer:
                 return answer
             if answer["error"] == Said.DIED:

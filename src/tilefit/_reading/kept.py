@@ -13,6 +13,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
+from tilefit._reading.environment import value_of
 from tilefit._reading.store import Store, clock, current_folder, digest, own_code, steering
 
 TYPE_CHECKING = False  # importing typing costs 2 ms at every start
@@ -54,6 +55,9 @@ class KeptAnswer:
                 list(files),
                 {"text": text, "code": code},
                 absent=sorted(self._store.absent),
+                present=sorted(self._store.present),
+                environment={n: value_of(n, os.environ) for n in self._store.environment},
+                installed=sorted(self._store.installed),
                 since=self._since,
             )
 

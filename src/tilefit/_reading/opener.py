@@ -292,11 +292,21 @@ class OpenedFile:
         )
 
     def _keep(self, question: str, content: dict[str, Any], child: Child) -> None:
-        self._files = (*(child.files or self._files), *child.absent)
-        if self._cut_short or not child.files:
+        rests = child.rests
+        self._files = (*(rests.files or self._files), *rests.absent)
+        if self._cut_short or not rests.files or rests.unkept:
             self._not_kept()
         elif self._store is not None:
-            self._store.put(question, child.files, content, absent=child.absent, since=self._begun)
+            self._store.put(
+                question,
+                rests.files,
+                content,
+                absent=rests.absent,
+                present=rests.present,
+                environment=rests.environment,
+                installed=rests.installed,
+                since=self._begun,
+            )
 
     def _not_kept(self) -> None:
         if self._store is not None:

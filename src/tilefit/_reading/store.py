@@ -1,12 +1,14 @@
 """What was read before: SQLite in the user's cache folder, written by the parent process only.
 
 A row belongs to a question: file, kernel, parameters, target, interpreter, current folder, compiler
-options and the environment variables that steer the toolchain. It holds the answer and the hash of
-every file that the answer depends on: each module that the child loaded outside installed packages,
-the metadata of the toolchain, and the folders of installed packages; and the names under which
-modules were looked for and not there. A row counts only while all of them still hash to the same,
-or are still missing; so an edit of a helper two folders away, a helper that is new, or another
-version of the toolchain, misses. What was saved while it was read is not kept at all.
+options and the environment variables that steer the toolchain. It holds the answer and what the
+answer rests on: the hash of each module that the child loaded outside installed packages and each
+file that its code opened, the metadata of the toolchain, the names in the folders that were listed
+and in those of installed packages, size and time of every file of a package that was loaded, the
+environment variables that were read, and what was looked for and not there. A row counts only while
+all of that is the same; so an edit of a helper two folders away, a helper that is new, another
+version of the toolchain or another value of a variable misses. What was saved while it was read is
+not kept at all, and neither is what rests on another program or the network.
 
 As in git's index, a file whose size, times and inode are those of its hashing is not read again,
 unless it was so new then that a later edit could have left the same times.
@@ -21,22 +23,24 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 
 from tilefit._home import PACKAGE
+from tilefit._reading.environment import value_of
 
 TYPE_CHECKING = False  # typing and pathlib cost 5 ms, at a start of which each is a good part
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-_SCHEMA = 4
+_SCHEMA = 5
 _STEERING = ("TL_", "TILELANG_", "TRITON_", "TVM_", "CUDA_", "ASCEND_", "ROCM_", "PYTHON")
 MOST_BYTES = 256 * 2**20
 _WAIT_SECONDS = 10.0
 _PAUSE_SECONDS = 0.005
+_LOOK_AGAIN_SECONDS = 0.5  # many answers of one run rest on the same installed files
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _RACY_NS = 2 * 10**9  # the coarsest clock of a file system in use (FAT: 2 s)
 CTIME = 2  # of a stamp
@@ -51,6 +55,11 @@ class Store:
         self.most_bytes = most_bytes
         self.used: set[str] = set()  # files that answers of this run rest on
         self.absent: set[str] = set()  # files that they rest on not being there
+        self.present: set[str] = set()  # folders that they rest on being there
+        self.environment: dict[str, str | None] = {}  # hashes of variables that they rest on
+        self.installed: set[str] = set()  # files of installed packages that they rest on
+        self._lists: dict[str, list[str]] = {}  # of installed files, by their hash
+        self._stamps: dict[str, tuple[float, str]] = {}  # of such a list, and when it was taken
         self.complete = True  # False once there was an outcome that is not kept
         self._lock = _thread.allocate_lock()  # importing threading costs 1 ms
         self._connection = self._open()
@@ -73,12 +82,19 @@ class Store:
                 ).fetchone()
             if row is None or digest(row[0] + row[1]) != row[2]:
                 return None
-            depends, absent = json.loads(row[0])
-            if all(_holds(path, known) for path, known in depends.items()) and not any(
-                os.path.lexists(path) for path in absent
+            depends, absent, present, environment, installed = json.loads(row[0])
+            if (
+                all(_holds(path, known) for path, known in depends.items())
+                and not any(os.path.lexists(path) for path in absent)
+                and all(os.path.isdir(path) for path in present)  # noqa: PTH112
+                and all(_variable(name) == known for name, known in environment.items())
+                and self._stamped(installed[0]) == installed[1]
             ):
                 self.used.update(depends)
                 self.absent.update(absent)
+                self.present.update(present)
+                self.environment.update(environment)
+                self.installed.update(self._lists[installed[0]])
                 return json.loads(row[1])
         return None
 
@@ -89,6 +105,9 @@ class Store:
         answer: Any,
         *,
         absent: Sequence[str] = (),
+        present: Sequence[str] = (),
+        environment: Mapping[str, str | None] | None = None,
+        installed: Sequence[str] = (),
         since: int | None = None,
     ) -> None:
         """Keep an answer together with what it depends on, unless that changed meanwhile.
@@ -98,6 +117,9 @@ class Store:
             depends_on: Files.
             answer: What JSON can hold.
             absent: Files whose coming would change the answer.
+            present: Folders whose going would.
+            environment: Variables with the values that it was made with; None for one not set.
+            installed: Files of installed packages: their sizes and times are looked at alone.
             since: When the first of the files was read, as `clock` told it.
         """
         if self._connection is None:
@@ -109,14 +131,52 @@ class Store:
         ) or any(os.path.lexists(path) for path in absent):
             self.complete = False
             return
+        hashes = {name: _hashed(value) for name, value in (environment or {}).items()}
+        if any(_variable(name) != value for name, value in hashes.items()):
+            self.complete = False  # user code set it itself, or looked at its own copy
+            return
         self.used.update(known)
         self.absent.update(absent)
-        depends, text = json.dumps([known, list(absent)]), json.dumps(answer)
+        self.present.update(present)
+        self.environment.update(hashes)
+        self.installed.update(installed)
+        listed = self._listed(installed)
+        parts = [known, list(absent), list(present), hashes, [listed, self._stamped(listed)]]
+        depends, text = json.dumps(parts), json.dumps(answer)
         row = (question, depends, text, digest(depends + text), time.time(), len(depends + text))
         with self._healed(), self._lock:
             with self._connection:
                 self._connection.execute("INSERT OR REPLACE INTO reading VALUES (?,?,?,?,?,?)", row)
             self._prune()
+
+    # ---- installed packages --------------------------------------------------------------------
+
+    def _listed(self, files: Sequence[str]) -> str:
+        """Keep a list of files once for all answers that rest on it; return its hash."""
+        text = json.dumps(sorted(files))
+        name = digest(text)
+        if name not in self._lists and self._connection is not None:
+            with self._healed(), self._lock, self._connection:
+                self._connection.execute("INSERT OR IGNORE INTO listed VALUES (?,?)", (name, text))
+        self._lists[name] = sorted(files)
+        return name
+
+    def _stamped(self, name: str) -> str:
+        """Return a hash of the sizes and times of the files of a list; empty if it is lost."""
+        if name not in self._lists and self._connection is not None:
+            with self._lock:
+                row = self._connection.execute(
+                    "SELECT paths FROM listed WHERE name = ?", (name,)
+                ).fetchone()
+            if row is None or digest(row[0]) != name:
+                return ""
+            self._lists[name] = json.loads(row[0])
+        taken, found = self._stamps.get(name, (-_LOOK_AGAIN_SECONDS, ""))
+        if time.monotonic() - taken < _LOOK_AGAIN_SECONDS:
+            return found
+        found = digest(repr([(stamp_of(path) or ())[:2] for path in self._lists[name]]))
+        self._stamps[name] = time.monotonic(), found
+        return found
 
     def close(self) -> None:
         """Close the file."""
@@ -142,6 +202,9 @@ class Store:
                     connection.execute(
                         "CREATE TABLE IF NOT EXISTS reading (question TEXT PRIMARY KEY, "
                         "depends TEXT, answer TEXT, digest TEXT, kept REAL, size INTEGER)"
+                    )
+                    connection.execute(
+                        "CREATE TABLE IF NOT EXISTS listed (name TEXT PRIMARY KEY, paths TEXT)"
                     )
                 return connection
             except (sqlite3.OperationalError, OSError):
@@ -201,6 +264,15 @@ class Store:
                     break
                 self._connection.execute("DELETE FROM reading WHERE question = ?", (question,))
                 total -= size
+
+
+def _hashed(value: str | None) -> str | None:
+    """Return the hash of a variable: its value may be a secret."""
+    return None if value is None else digest(value)
+
+
+def _variable(name: str) -> str | None:
+    return _hashed(value_of(name, os.environ))
 
 
 def stamp_of(path: str) -> tuple[int, ...] | None:

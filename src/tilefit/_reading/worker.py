@@ -11,8 +11,7 @@ from what user code writes there::
     {"op": "read", "request": Request} -> {"kernels": [Kernel...]}
     {"op": "done"}                          ends the fork that serves the file
 
-Every answer about a file names the ``files`` that it depends on, and those whose ``absence`` it
-depends on: where a module was looked for and was not. A failure is
+Every answer about a file says what it ``rests`` on (see `_reading.rests`). A failure is
 ``{"error": KIND, "message": LINE, "cause": CAUSE}``; a fork that ends without answering is
 reported by its parent as ``{"id": null, "error": "died", ...}``.
 
@@ -41,6 +40,7 @@ from tilefit._frontends.registry import load
 from tilefit._frontends.user_code import describe
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.request import Request
+from tilefit._reading.reads import Reads
 from tilefit._reading.said import Said
 from tilefit._reading.sought import INSTALLED, Sought
 
@@ -60,6 +60,7 @@ def main(request_fd: int, answer_fd: int, where: str, memory_bytes: int) -> None
     requests = os.fdopen(request_fd, "rb", buffering=0)
     version: str | None = None
     prepared = False
+    started_with = dict(os.environ)
     while line := requests.readline():
         request = json.loads(line)
         if request["op"] == "done":  # its fork has died already
@@ -78,7 +79,9 @@ def main(request_fd: int, answer_fd: int, where: str, memory_bytes: int) -> None
         with mmap.mmap(-1, 1) as orderly:  # shared; no exit code is one that user code cannot give
             pid = os.fork()
             if pid == 0:
-                _serve_file(request, requests, answer_fd, frontend, memory_bytes, orderly)
+                _serve_file(
+                    request, requests, answer_fd, frontend, memory_bytes, orderly, started_with
+                )
             _, status = os.waitpid(pid, 0)
             if not orderly[0]:
                 ended = {**request, "id": None}
@@ -93,6 +96,7 @@ def _serve_file(
     frontend: Compiling,
     memory_bytes: int,
     orderly: mmap.mmap,
+    started_with: Mapping[str, str],
 ) -> NoReturn:
     """In the fork: execute the file and answer for it; never returns.
 
@@ -103,6 +107,7 @@ def _serve_file(
         frontend: What reads the file.
         memory_bytes: How much more than now one allocation may take.
         orderly: Set when the fork ends because it was told to.
+        started_with: The environment when the worker started.
     """
     served_by = os.getpid()
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -110,14 +115,16 @@ def _serve_file(
     _limit_memory(memory_bytes)
     source: Source | None = None
     path = Path(request["file"]).absolute()  # user code may change the folder
-    sought = Sought()
+    sought, reads = Sought(), Reads(started_with)
     sys.meta_path.insert(0, sought)
+    reads.begin()
 
     def answer(**content: Any) -> None:
         if os.getpid() != served_by:  # user code forked; the copy has no say
             os._exit(0)
-        files = [*loaded_files(path), *_package_folders()]
-        _answer(answer_fd, request, files=files, absence=sought.absent(), **content)
+        with reads.paused():
+            rests = reads.rests([*loaded_files(path), *_package_folders()], sought.absent())
+        _answer(answer_fd, request, rests=rests, **content)
 
     while True:
         try:
@@ -163,10 +170,16 @@ def _checked(kernel: object) -> Kernel:
 
 
 def _package_folders() -> list[str]:
-    """Return the folders of installed packages: an answer may change when one comes or goes."""
+    """Return the folders of installed packages, and their ``.pth`` files.
+
+    An answer may change when a package comes or goes.
+    """
     own = (sysconfig.get_path(kind) for kind in ("purelib", "platlib"))
     paths = (*own, *(path for path in sys.path if type(path) is str and path.endswith(INSTALLED)))
-    return list(dict.fromkeys(path for path in paths if path and Path(path).is_dir()))
+    folders = dict.fromkeys(path for path in paths if path and Path(path).is_dir())
+    # what they add to the path, and run at every start
+    added = [str(one) for folder in folders for one in sorted(Path(folder).glob("*.pth"))]
+    return [*folders, *added]
 
 
 def _leave(orderly: mmap.mmap) -> NoReturn:
