@@ -28,7 +28,12 @@ def documented(params: Mapping[str, Any]) -> list[tuple[int, Change]]:
     for name in STAGES:
         if name in numbers:
             fewer = reversed(range(1, numbers[name]))
-            kinds.append([(2 * (numbers[name] - n), 1, frozenset({(name, n)})) for n in fewer])
+            kinds.append(
+                [
+                    (2 * (numbers[name] - n) + (6 if n == 1 else 0), 1, frozenset({(name, n)}))
+                    for n in fewer
+                ]
+            )
             break  # a kernel has one of them
     for name, value in numbers.items():
         if name in THREADS:

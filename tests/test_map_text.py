@@ -404,7 +404,7 @@ def test_a_pair_with_long_names_stays_on_the_page() -> None:
     ("now", "then", "told"),
     [
         ({}, {"spill_bytes": 0}, None),
-        ({"spill_bytes": 0}, {"spill_bytes": 132}, "spills 132 B per thread"),
+        ({"spill_bytes": 0}, {"spill_bytes": 132}, "1 fits and would spill more than now"),
         ({"spill_bytes": 132}, {"spill_bytes": 132}, None),
         ({"spill_bytes": 132}, {"spill_bytes": 4}, None),
         ({"matrix_instructions": 64}, {"matrix_instructions": 0}, "loses the tensor cores"),

@@ -10,13 +10,14 @@ from typing import Any
 
 from tilefit._devices.names import Device
 from tilefit._errors import KernelError, RefusedError, UnknownNameError
-from tilefit._kernel.kernel import Kernel, Listing
+from tilefit._kernel.kernel import CannotAssemble, Kernel, Listing
 from tilefit._kernel.memory import weakest
 from tilefit._kernel.naming import blamed, refuse_text_for_numbers
 from tilefit._kernel.toolchain import Toolchain
 from tilefit._placement.account import account
 from tilefit._placement.compare import packing_differs
 from tilefit._placement.place import owned, place
+from tilefit._planning.keep import conditions, kept_by, refuse_unknown
 from tilefit._planning.ladder import ladder, parse_ladder, steps
 from tilefit._planning.question import Options
 from tilefit._planning.reader import Reader, target_of, why_unread
@@ -28,8 +29,8 @@ from tilefit._planning.stages import (
     stage_parameter,
     versions_of,
 )
-from tilefit._planning.suggest import cuts_of, loss_of, tried_edits
-from tilefit._planning.wanted import refuse_headroom, with_blocks
+from tilefit._planning.suggest import best_of, cuts_of, loss_of, tried_edits
+from tilefit._planning.wanted import block_limit, refuse_headroom, with_blocks
 from tilefit._verdict.advice import advice
 from tilefit._verdict.ascend import as_scheduled
 from tilefit._verdict.judge import Status, Verdict, judge
@@ -83,6 +84,8 @@ class Planner:
                 raise RefusedError(words, cause=refusal.cause) from refusal
 
         self._refuse_ladder()
+        names = [p.name for p in self.listing.parameters]
+        refuse_unknown(conditions(self.options.keep), self.listing.name, names)
         kernels: tuple[Kernel, ...] = ()
         refusal: RefusedError | None = None
         try:
@@ -106,7 +109,7 @@ class Planner:
                 reason = f"{blamed(self.listing, self.params)}{reason}"
             reason += self._reuse(read, tried, device)
             result = self._without_kernel(Status.CANNOT_LOWER, reason, device, target, rungs)
-            if any(one.outcome.status is Status.FITS for one in tried):
+            if any(one.helps for one in tried):
                 command, step = self._next_command(device, result.stages, tried)
                 result = replace(result, try_next=command, next_step=step)
             return [replace(result, tried=tried)]
@@ -122,6 +125,8 @@ class Planner:
             )
         verdicts = [judged(kernel) for kernel in kernels]
         misses = any(v.status is Status.DOES_NOT_FIT for v in verdicts)
+        # code generation may fail for one stage count and not for another
+        misses = misses or any(_has_no_code(kernel) for kernel in kernels)
         tried = self._tried(read, judged, device, misses=misses, kernels=kernels)
         make = partial(self._result, device=device, stages=stages, rungs=rungs, tried=tried)
         return [make(k, v) for k, v in zip(kernels, verdicts, strict=True)]
@@ -159,6 +164,9 @@ class Planner:
             judge=judged,
             progress=self.options.progress,
             cuts=cuts_of(kernels, judged, self._own_params()),
+            kernels=kernels,
+            limit_bytes=block_limit(device, self.options.policy),
+            allowed=kept_by(conditions(self.options.keep)),
         )
         return tuple(
             replace(one, residency=worst_residency(one.outcome.kernels, device)) for one in tried
@@ -232,9 +240,10 @@ class Planner:
     ) -> Result:
         uses = owned(place(kernel), device)
         held = residency(kernel, device)
-        helped = any(one.outcome.status is Status.FITS for one in tried)
+        tried = tuple(replace(one, loss=loss_of(one, kernel, held)) for one in tried)
+        helped = any(one.helps for one in tried)
         command, step = None, None
-        if verdict.status is Status.DOES_NOT_FIT:
+        if verdict.status is Status.DOES_NOT_FIT or (helped and _has_no_code(kernel)):
             command, step = self._next_command(device, stages, tried)
         return Result(
             file=self.source.rpartition("::")[0],
@@ -262,7 +271,7 @@ class Planner:
             rounds=rounds(kernel, device),
             ladder=rungs,
             ladder_parameter=self._ladder_parameter(),
-            tried=tuple(replace(one, loss=loss_of(one, kernel, held)) for one in tried),
+            tried=tried,
             advice=() if helped else advice(kernel, (*verdict.memories, *verdict.limits), device),
             try_next=command,
             next_step=step,
@@ -310,24 +319,37 @@ class Planner:
         self, device: Device, stages: Stages, tried: tuple[Tried, ...]
     ) -> tuple[str, NextStep]:
         """Return the command to paste after a misfit, and what is known of its answer."""
-        changed = dict(self.params)
-        fitting = [t.edit for t in tried if t.outcome.status is Status.FITS]
-        settable = next((edit for edit in fitting if not edit.pass_configs), None)
-        if stages.largest is not None and not any(
-            stages.parameter in dict(e.params) for e in fitting
-        ):
-            changed[str(stages.parameter)] = stages.largest  # it keeps the tile
-        elif settable is not None:
-            changed.update(settable.params)
+        changed, configs, flags = dict(self.params), dict(self.options.pass_configs), []
+        best = best_of(tried)
+        kept = kept_by(conditions(self.options.keep))
+        staged = {**self._own_params(), str(stages.parameter): stages.largest}
+        step = NextStep.FITS
+        if best is not None:
+            changed.update(best.edit.params)
+            configs.update(best.edit.pass_configs)
+        elif stages.largest is not None and kept(staged):
+            changed[str(stages.parameter)] = stages.largest
+        else:
+            step = NextStep.TRIES
+            open_one = next((one for one in tried if one.unsettled), None)
+            if open_one is not None and not self.options.assemble:
+                changed.update(open_one.edit.params)
+                configs.update(open_one.edit.pass_configs)
+                flags = ["--assemble"]
+            elif self.options.suggest is not False:
+                flags, step = ["--list"], NextStep.LISTS
         words = ["tilefit", "plan", self.source, "-d", device.name]
         for name, value in changed.items():
             words += ["--set", f"{name}={value}"]
-        words += _as_asked(self.options)
-        step = NextStep.FITS if changed != dict(self.params) else NextStep.TRIES
-        if step is NextStep.TRIES and self.options.suggest is not False:
-            words.append("--list")
-            step = NextStep.LISTS
+        for name, value in configs.items():
+            words += ["--pass-config", f"{name}={value}"]
+        words += [*_as_asked(self.options), *flags]
         return shlex.join(words), step
+
+
+def _has_no_code(kernel: Kernel) -> bool:
+    made = kernel.assembly
+    return isinstance(made, CannotAssemble) and not made.for_want_of_tools
 
 
 def _as_asked(options: Options) -> list[str]:
@@ -339,4 +361,6 @@ def _as_asked(options: Options) -> list[str]:
         flags += ["--headroom", str(options.headroom_bytes)]
     if options.blocks is not None:
         flags += ["--blocks", str(options.blocks), *(["--assemble"] if options.assemble else [])]
+    for text in options.keep:
+        flags += ["--keep", text]
     return flags

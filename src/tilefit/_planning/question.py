@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tilefit._devices.names import Device
 from tilefit._errors import InputError
+from tilefit._planning.keep import conditions
 from tilefit._verdict.judge import Policy
 
 Progress = Callable[[str], None]
@@ -25,6 +26,8 @@ class Options:
         ladder: A parameter to step up, as ``--ladder`` takes it.
         stages: Look for the largest stage count; left out where many kernels are planned.
         estimate: Read the source alone; nothing is executed or compiled.
+        keep: Conditions that edits leave true, as ``--keep`` takes them.
+        pass_configs: Compiler options by name, on top of the author's own.
         cache: Keep what was read in the user's cache folder, and use what is there.
         frontend: Name of the one that reads the files; None to recognise it by the file.
         progress: Called with a line before each slow step.
@@ -37,6 +40,8 @@ class Options:
     ladder: str | None = None
     stages: bool = True
     estimate: bool = False
+    keep: tuple[str, ...] = ()
+    pass_configs: Mapping[str, Any] = field(default_factory=dict)
     cache: bool = True
     frontend: str | None = None
     progress: Progress | None = None
@@ -57,6 +62,11 @@ class Options:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
                 raise InputError(f"{name}={value!r} is not a name")
+        if type(self.keep) is not tuple or not all(isinstance(text, str) for text in self.keep):
+            raise InputError(f"keep={self.keep!r} is no list of conditions, as in ('BM>=64',)")
+        conditions(self.keep)
+        if self.pass_configs and self.estimate:
+            raise InputError("an estimate compiles nothing, so pass configs change nothing in it")
         if self.progress is not None and not callable(self.progress):
             raise InputError(f"progress={self.progress!r} cannot be called with a line")
 

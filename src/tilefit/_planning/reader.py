@@ -76,6 +76,7 @@ class Reader:
         self.toolchain, self.version = toolchain, version
         self.kernel = listing.name
         self.assemble = options.assemble and toolchain.compiles
+        self.pass_configs = dict(options.pass_configs) if toolchain.compiles else {}
         self.progress = options.progress or quiet
         self.prefix = ""
         self.done: dict[str, tuple[Kernel, ...] | RefusedError] = {}
@@ -94,7 +95,7 @@ class Reader:
             kernel=self.kernel,
             target=target,
             params=params,
-            options=pass_configs or {},
+            options={**self.pass_configs, **(pass_configs or {})},
             want_build=self.assemble,
         )
         if request.key not in self.done:

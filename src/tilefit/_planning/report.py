@@ -185,11 +185,18 @@ class Loss:
         blocks_per_core: Resident blocks.
         spill_bytes: Bytes that a thread spills, where they are more than before; else 0.
         tensor_cores: Whether no matrix instruction is left of those that there were.
+        matrix_path: The matrix path that it loses and the slower one (``wgmma to mma``).
     """
 
     blocks_per_core: int = 0
     spill_bytes: int = 0
     tensor_cores: bool = False
+    matrix_path: str | None = None
+
+    @property
+    def slower(self) -> bool:
+        """Whether its matrix path is a slower one."""
+        return self.tensor_cores or self.matrix_path is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +208,24 @@ class Tried:
         outcome: What it came to.
         residency: Blocks of one core, the fewest of its device functions.
         loss: What it loses against the device function that it is shown with.
+        idle: Whether it changes nothing: the compiler made the same code.
     """
 
     edit: Edit
     outcome: Outcome
     residency: Residency | None = None
     loss: Loss = Loss()
+    idle: bool = False
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether its memory fits, and something else, such as registers, is not known."""
+        return self.outcome.status is Status.UNKNOWN and self.outcome.memories_fit
+
+    @property
+    def helps(self) -> bool:
+        """Whether it is to be suggested: it fits, changes something and spills nothing."""
+        return self.outcome.status is Status.FITS and not self.idle and not self.loss.spill_bytes
 
 
 class NextStep(StrEnum):
@@ -295,8 +314,9 @@ class Result:
 
     @property
     def fitting(self) -> tuple[Tried, ...]:
-        """The edits that fit."""
-        return tuple(one for one in self.tried if one.outcome.status is Status.FITS)
+        """The edits to suggest, those that lose a matrix path last."""
+        helping = (one for one in self.tried if one.helps)
+        return tuple(sorted(helping, key=lambda one: one.loss.slower))
 
     @property
     def silent_overflow(self) -> bool:

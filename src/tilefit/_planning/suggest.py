@@ -7,6 +7,7 @@ edit                                      cost
 ========================================  ====
 a pass config that makes it smaller          1
 one stage fewer                              2 each
+the last stage but one: no pipeline is left  6 more
 threads down by one warp group (128)         3 each
 halve a K tile                               3
 halve another tile                           4
@@ -18,7 +19,8 @@ toolchain's (see `tilefit._kernel.toolchain.Edits`). A tile of UB is
 also cut to what the limit leaves, at a cost of 3.
 
 Edits are tried in the order of their cost, then of the table, until three fit or twelve were
-lowered. So nothing cheaper than the first that fits was left out, as long as one was found.
+lowered. What `foresee` puts over the limit is passed over, so nothing cheaper than the first that
+fits was left out but by that rule. Where none fits, edits of three kinds and smaller tiles follow.
 """
 
 from __future__ import annotations
@@ -26,22 +28,25 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import Memory
 from tilefit._kernel.toolchain import Toolchain
-from tilefit._planning.outcome import Judge, outcome_of
+from tilefit._planning.foresee import Foresight
+from tilefit._planning.outcome import Judge, outcome_of, same_code
 from tilefit._planning.report import Edit, Loss, Residency, Tried
 from tilefit._planning.stages import stage_parameter, stage_parameters
 from tilefit._verdict.judge import Status
 
 MOST_LOWERINGS = 12
+MOST_FURTHER = 8
 ENOUGH = 3
 _THREADS_STEP = 128  # of the search, on every chip: what people write is a multiple of it
 _SMALLEST_TILE = 16
 _MOST_GRAIN = 256
+_NO_PIPELINE = 6
 
 Reader = Callable[[Mapping[str, Any], Mapping[str, Any]], tuple[Kernel, ...]]
 
@@ -84,7 +89,10 @@ def _groups(
     one = [] if first is None else [first]
     for stages in stage_parameters(list(numbers), known) if extra.all_stages else one:
         now = numbers[stages]
-        yield [Edit(2 * (now - s), ((stages, s),)) for s in range(now - 1, 0, -1)]
+        yield [
+            Edit(2 * (now - s) + (_NO_PIPELINE if s == 1 else 0), ((stages, s),))
+            for s in range(now - 1, 0, -1)
+        ]
     for name, value in numbers.items():
         if name.casefold() in ("threads", "num_threads", "n_threads"):
             yield [
@@ -155,10 +163,16 @@ def tried_edits(
     judge: Judge,
     progress: Callable[[str], None] | None = None,
     cuts: Mapping[str, int] | None = None,
+    kernels: Sequence[Kernel] = (),
+    limit_bytes: int | None = None,
+    allowed: Callable[[Mapping[str, Any]], bool] = lambda _: True,
 ) -> tuple[Tried, ...]:
     """Lower edits, cheapest first, until three fit or twelve were lowered; return all tried.
 
-    An edit that contains one that already fits is passed over: it costs more for nothing.
+    An edit that contains one that already fits is passed over: it costs more for nothing. So is
+    one that contains an edit that changes nothing, and one whose bytes our own packer, going by
+    the lowerings so far, puts over the limit. If none fits, larger edits are looked at: those that
+    the packer puts below the limit are lowered, cheapest first, until one fits.
 
     Args:
         own: The kernel's own parameters with their current values, defaults included.
@@ -169,28 +183,125 @@ def tried_edits(
         judge: Judges one device function.
         progress: Called with a line before each lowering.
         cuts: As for `edits`.
+        kernels: The device functions as they are.
+        limit_bytes: What a block may have of the memory that tiles are staged in, if that is known.
+        allowed: Says whether parameters, all of them, are what the user would have.
     """
-    outcomes: list[Tried] = []
-    fitting: list[Edit] = []
+    search = _Search(own, toolchain, params=params, read=read, judge=judge, kernels=kernels)
     todo = deque(edits(own, toolchain, vendor, cuts=cuts))
-    while todo:
+    while todo and len(search.tried) < MOST_LOWERINGS and len(search.fitting) < ENOUGH:
         edit = todo.popleft()
-        if len(outcomes) == MOST_LOWERINGS or len(fitting) == ENOUGH:
-            break
-        if any(contains(edit, smaller) for smaller in fitting):
+        if not allowed({**own, **dict(edit.params)}) or search.is_useless(edit, limit_bytes):
             continue
         if progress:
             progress(f"trying {describe(edit)}")
-        changed = {**params, **dict(edit.params)}
-        outcome = outcome_of(partial(read, changed, dict(edit.pass_configs)), judge)
-        outcomes.append(Tried(edit, outcome))
-        if outcome.status is Status.FITS:
-            fitting.append(edit)
-        elif edit.params in [(cut,) for cut in (cuts or {}).items()]:
+        one = search.lower(edit)
+        if one.outcome.status is not Status.FITS and edit.params in [
+            (cut,) for cut in (cuts or {}).items()
+        ]:
             # with more room the scheduler takes more versions: cut once more
-            further = cuts_of(outcome.kernels, judge, dict(edit.params))
+            further = cuts_of(one.outcome.kernels, judge, dict(edit.params))
             todo.extendleft(Edit(edit.cost, (cut,)) for cut in further.items())
-    return tuple(outcomes)
+    if not search.fitting and limit_bytes is not None:
+        known = {edit.params for edit in edits(own, toolchain, vendor, cuts=cuts)}
+        most = len(search.tried) + MOST_FURTHER
+        for edit in larger_edits(own, toolchain, vendor):
+            if len(search.tried) == most or search.fitting:
+                break
+            total = search.foresight.total_bytes(dict(edit.params))
+            if edit.params in known or total is None or total > limit_bytes:
+                continue
+            if allowed({**own, **dict(edit.params)}):
+                if progress:
+                    progress(f"trying {describe(edit)}")
+                search.lower(edit)
+    return tuple(search.tried)
+
+
+class _Search:
+    """What was tried so far, and what that says of the rest."""
+
+    def __init__(
+        self,
+        own: Mapping[str, Any],
+        toolchain: Toolchain,
+        *,
+        params: Mapping[str, Any],
+        read: Reader,
+        judge: Judge,
+        kernels: Sequence[Kernel],
+    ) -> None:
+        self.tried: list[Tried] = []
+        self.fitting: list[Edit] = []
+        self.foresight = Foresight(
+            kernels, own, stage_parameters(list(own), toolchain.stage_parameters)
+        )
+        self._idle: list[Edit] = []  # they change nothing
+        self._params, self._read, self._judge = params, read, judge
+        self._kernels = tuple(kernels)
+
+    def lower(self, edit: Edit) -> Tried:
+        """Lower an edit and learn from it."""
+        changed = {**self._params, **dict(edit.params)}
+        outcome = outcome_of(partial(self._read, changed, dict(edit.pass_configs)), self._judge)
+        one = Tried(edit, outcome, idle=same_code(self._kernels, outcome.kernels))
+        self.tried.append(one)
+        if one.idle:
+            self._idle.append(edit)
+        elif outcome.status is Status.FITS:
+            self.fitting.append(edit)
+        if edit.params and not edit.pass_configs and outcome.kernels:
+            self.foresight.learn(dict(edit.params), outcome.kernels)
+        return one
+
+    def is_useless(self, edit: Edit, limit_bytes: int | None) -> bool:
+        """Say whether an edit need not be lowered."""
+        if any(contains(edit, smaller) for smaller in (*self.fitting, *self._idle)):
+            return True
+        if limit_bytes is None or edit.pass_configs or len(edit.params) < 2:
+            return False
+        total = self.foresight.total_bytes(dict(edit.params))
+        return total is not None and total > limit_bytes
+
+
+def larger_edits(params: Mapping[str, Any], toolchain: Toolchain, vendor: str) -> list[Edit]:
+    """Return edits of up to three kinds, tiles halved again and again, cheapest first.
+
+    Args:
+        params: The kernel's own parameters with their current values.
+        toolchain: What compiles the kernel.
+        vendor: Whose chips it is for.
+    """
+    groups = []
+    for group in _groups(params, toolchain, vendor, {}):
+        steps = [edit for edit in group if not edit.pass_configs]
+        for edit in steps[-1:]:
+            name, half = edit.params[0]
+            if is_tile(name):
+                halves = range(1, (half // _SMALLEST_TILE).bit_length())
+                steps += [
+                    Edit(edit.cost * (n + 1), ((name, half >> n),))
+                    for n in halves
+                    if half % (1 << n) == 0
+                ]
+        if steps:
+            groups.append(steps)
+    found = [
+        Edit(sum(e.cost for e in some), tuple(p for e in some for p in e.params))
+        for count in (1, 2, 3)
+        for chosen in combinations(groups, count)
+        for some in product(*chosen)
+    ]
+    return sorted(found, key=lambda edit: edit.cost)
+
+
+def best_of(tried: Sequence[Tried]) -> Tried | None:
+    """Return the edit to suggest: of those that fit, the one that loses least.
+
+    A slower matrix path counts more than the cost of the table.
+    """
+    helping = [one for one in tried if one.helps]
+    return min(helping, key=lambda one: (one.loss.slower, one.edit.cost), default=None)
 
 
 def loss_of(tried: Tried, kernel: Kernel, held: Residency | None) -> Loss:
@@ -211,7 +322,30 @@ def loss_of(tried: Tried, kernel: Kernel, held: Residency | None) -> Loss:
         spill_bytes=spills if spills > (own.spill_bytes if own else 0) else 0,
         tensor_cores=bool(own and own.matrix_instructions)
         and any(one.matrix_instructions == 0 for one in made),
+        matrix_path=_slower_path([kernel], tried.outcome.kernels),
     )
+
+
+def _slower_path(before: Sequence[Kernel], after: Sequence[Kernel]) -> str | None:
+    """Say which matrix path an edit loses, and for which; None if it loses none."""
+    was, now = _path(before), _path(after)
+    if was is None or now is None or _RANKS[now] <= _RANKS[was]:
+        return None
+    return f"{was} to {now}"
+
+
+def _path(kernels: Sequence[Kernel]) -> str | None:
+    """Return the slowest matrix path of device functions that multiply; None if none is known."""
+    paths = [
+        max((use.path for use in k.matrix), key=_RANKS.__getitem__, default="none")
+        for k in kernels
+        if k.gemms and k.matrix is not None
+    ]
+    return max(paths, key=_RANKS.__getitem__, default=None)
+
+
+_RANKS = {"tcgen05": 0, "wgmma": 0, "mfma": 0, "wmma": 0, "mma": 1, "none": 2}
+"""Matrix paths of a chip, the fast ones first: mma is the second best where there is another."""
 
 
 def contains(edit: Edit, smaller: Edit) -> bool:

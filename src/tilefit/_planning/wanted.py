@@ -10,7 +10,7 @@ from tilefit._kernel.kernel import Kernel
 from tilefit._kernel.memory import STAGING, Memory
 from tilefit._planning.residency import by_core, residency
 from tilefit._verdict.check import Check, LaunchLimit, Status, worst
-from tilefit._verdict.judge import Verdict
+from tilefit._verdict.judge import Policy, Verdict
 
 
 def with_blocks(verdict: Verdict, kernel: Kernel, device: Device, wanted: int | None) -> Verdict:
@@ -25,6 +25,20 @@ def with_blocks(verdict: Verdict, kernel: Kernel, device: Device, wanted: int | 
         reason=verdict.reason if status is verdict.status else check.reason,
         limits=(*verdict.limits, check),
     )
+
+
+def block_limit(device: Device, policy: Policy) -> int | None:
+    """Return the bytes that a block may have for its tiles, with what is wanted beside.
+
+    Returns:
+        None where blocks have no memory of their own. Where several blocks have to be held, as
+        much as their share of the core at most.
+    """
+    pool = next((device.pool(m) for m in STAGING if device.has(m)), None)
+    if pool is None or by_core(device):
+        return None
+    share = pool.per_core_bytes // (policy.blocks or 1)
+    return min(pool.per_block_bytes - policy.headroom_bytes, share)
 
 
 def _check(kernel: Kernel, device: Device, wanted: int) -> Check:

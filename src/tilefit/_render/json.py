@@ -260,6 +260,7 @@ def _suggestion(one: Tried) -> dict[str, Any]:
             "blocks_per_core": one.loss.blocks_per_core,
             "spill_bytes": one.loss.spill_bytes,
             "tensor_cores": one.loss.tensor_cores,
+            "matrix_path": one.loss.matrix_path,
         },
         "verdict": outcome.status,
     }

@@ -101,6 +101,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="compile small edits (default: when it does not fit)",
     )
     parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="what the edits leave true, as in num_stages>=2; repeats",
+    )
+    parser.add_argument(
+        "--pass-config",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a compiler option on top of the kernel's own, as in tl.disable_tma_lower=True; "
+        "repeats",
+    )
+    parser.add_argument(
         "--fail-on",
         choices=("any", "none"),
         help="exit 1 if any device does not fit (default for named devices), or none: always 0 "
@@ -166,6 +181,8 @@ def run(args: argparse.Namespace) -> int:
         estimate=args.estimate,
         cache=not args.no_cache,
         frontend=args.frontend,
+        keep=tuple(args.keep),
+        pass_configs=_pass_configs(args.pass_config),
     )
     if args.watch:
         from tilefit._planning.watch import watch
@@ -203,7 +220,7 @@ def _folder(args: argparse.Namespace) -> int:
     if store is not None and usable(args.device, args.output, sys.stdout.isatty()):
         words = (
             *(args.device, args.set, output_format, args.suggest, args.fail_on, args.python),
-            *(args.headroom, args.blocks, args.frontend),
+            *(args.headroom, args.blocks, args.frontend, args.pass_config),
         )
         kept = KeptAnswer(store, args.source, words)
         known = kept.get()
@@ -236,6 +253,7 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
                 estimate=args.estimate,
                 cache=store is not None,
                 frontend=args.frontend,
+                pass_configs=_pass_configs(args.pass_config),
             ),
             store=store,
             workers=args.jobs or min(os.cpu_count() or 1, 8),
@@ -266,7 +284,7 @@ def _refuse_combinations(args: argparse.Namespace) -> None:
         raise InputError("--list and --watch contradict each other: give one")
     if not _is_folder(args.source):
         return
-    for flag in ("list", "watch", "ladder", "shapes", "assemble", "suggest"):
+    for flag in ("list", "watch", "ladder", "shapes", "assemble", "suggest", "keep"):
         if getattr(args, flag):
             raise InputError(f"--{flag} is about one file: {args.source} is a folder")
 
@@ -346,6 +364,23 @@ def settings(texts: list[str]) -> dict[str, Any]:
         if name in found:
             raise InputError(f"--set {name} is given twice: {found[name]!r} and {value!r}")
         found[name] = value
+    return found
+
+
+def _pass_configs(texts: list[str]) -> dict[str, Any]:
+    """Parse every ``NAME=VALUE`` of ``--pass-config``; ``true`` and ``false`` count too."""
+    from tilefit._planning.shapes import parse_value
+
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.replace(".", "_").isidentifier():
+            raise InputError(
+                f"--pass-config {text!r} is not NAME=VALUE, as in tl.disable_tma_lower=True"
+            )
+        if name in found:
+            raise InputError(f"--pass-config {name} is given twice")
+        found[name] = parse_value({"true": "True", "false": "False"}.get(value, value))
     return found
 
 

@@ -34,6 +34,7 @@ from tilefit._frontends.tilelang.unwrap import (
     signature_of,
 )
 from tilefit._frontends.tilelang.versions import with_version
+from tilefit._frontends.tilelang.words import in_words
 from tilefit._frontends.user_code import describe
 
 _STEPS = 4
@@ -302,7 +303,7 @@ def failure(error: BaseException, path: Path) -> TilefitError:
 
     A factory that says that it is for another chip refuses, like a compiler does.
     """
-    line = with_version(describe(error, path))
+    line = in_words(with_version(describe(error, path)), "this chip")
     if wants_another_device(str(error)):
         return RefusedError(line, cause=Cause.OTHER_DEVICE)
     return KernelError(line)

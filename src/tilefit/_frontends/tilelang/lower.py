@@ -17,6 +17,7 @@ from tilefit._frontends.tilelang.declared import launches
 from tilefit._frontends.tilelang.factory import Built, wrong_target
 from tilefit._frontends.tilelang.sizes import Sizes, sizes_of
 from tilefit._frontends.tilelang.target import foreign_instructions
+from tilefit._frontends.tilelang.words import in_words
 from tilefit._frontends.user_code import one_line
 from tilefit._kernel.kernel import CannotAssemble, Kernel, MemoryUse
 from tilefit._kernel.memory import STAGING, Memory
@@ -50,6 +51,7 @@ def lower_built(
         RefusedError: The kernel is for another target, or the compiler refused it.
     """
     sizes = _with_values(sizes_of(built.prim_func), request, names)
+    _refuse_unknown_configs(request.options)
     refused = wrong_target(built.target, request.target)
     if refused:
         raise RefusedError(refused, cause=Cause.OTHER_DEVICE)
@@ -65,6 +67,22 @@ def lower_built(
         want_build=request.want_build,
     )
     return tuple(replace(k, notes=(*built.notes, *k.notes)) for k in kernels)
+
+
+def _refuse_unknown_configs(options: Mapping[str, Any]) -> None:
+    """Refuse a pass config that this TileLang does not have.
+
+    Raises:
+        UnknownNameError: There is one.
+    """
+    if not options:
+        return
+    from tilelang import tvm
+
+    known = [str(name) for name in tvm.transform.PassContext.list_configs()]
+    for name in options:
+        if name not in known:
+            raise UnknownNameError("pass config", name, known)
 
 
 def _with_values(sizes: Sizes, request: Request, names: Sequence[str]) -> Sizes:
@@ -143,7 +161,7 @@ def lower(
             artifact = lower_by_tilelang(prim_func, target=lowered_for)
         except Exception as error:
             # memory is laid out before code is generated: without the code it is known all the same
-            artifact, failed = capture.artifact(), refusal(error)
+            artifact, failed = capture.artifact(), in_words(refusal(error), target)
             if artifact is None:
                 foreign = foreign_instructions(prim_func, None, target)
                 reason = f"{foreign} ({failed})" if foreign else failed

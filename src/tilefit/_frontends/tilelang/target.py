@@ -18,6 +18,7 @@ from tilefit._frontends.ptx import (
 )
 from tilefit._frontends.tilelang.declared import declared_buffers, visit
 
+_AMD = "MFMA"
 # instruction family: name in words, pattern of TileLang's operators, where it exists.
 # PTX ISA 9.0, "Target ISA notes" of tcgen05.*, wgmma.*, cp.async.bulk.tensor, setmaxnreg, and the
 # AMD CDNA instruction sets for MFMA.
@@ -26,7 +27,7 @@ _FAMILIES = (
     ("wgmma", re.compile(r"wgmma|warpgroup_(arrive|commit|wait)"), lambda v: v in WGMMA_VERSIONS),
     ("TMA", re.compile(r"^tl\.(tma_|create_tma)"), lambda v: v >= FIRST_WARP_GROUPS),
     ("setmaxnreg", re.compile(r"\bset_max_nreg\b"), lambda v: v >= FIRST_WARP_GROUPS),
-    ("MFMA", re.compile(r"mfma|amdgcn"), lambda _: False),
+    (_AMD, re.compile(r"mfma|amdgcn"), lambda _: False),
 )
 
 
@@ -39,13 +40,14 @@ def foreign_instructions(prim_func: Any, device_mod: Any, target: str) -> str | 
         target: ``sm_90a`` or ``gfx942``.
     """
     version = version_of(target)
-    if version is None:
+    if version is None and not target.startswith("gfx"):
         return None
     used = set() if device_mod is None else _operators(device_mod)
     if any(str(b.scope()) == "shared.tmem" for b in declared_buffers(prim_func.body)):
         used.add("tmem")
     for words, pattern, exists in _FAMILIES:
-        if any(pattern.search(name) for name in used) and not exists(version):
+        there = words == _AMD if version is None else exists(version)
+        if any(pattern.search(name) for name in used) and not there:
             return f"it uses {words}, which {target} does not have"
     return None
 

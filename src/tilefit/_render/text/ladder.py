@@ -87,7 +87,10 @@ def _counts(held: Residency | None) -> tuple[str, str, str]:
 def _tried(result: Result) -> Iterable[Text]:
     target = result.target or ""
     fitting = result.fitting
-    missed = len(result.tried) - len(fitting)
+    unsettled = [one for one in result.tried if one.unsettled]
+    idle = sum(one.idle for one in result.tried)
+    spilling = sum(bool(one.loss.spill_bytes) and not one.idle for one in result.tried)
+    missed = len(result.tried) - len(fitting) - len(unsettled) - idle - spilling
     count = f"{len(result.tried)} {'lowering' if len(result.tried) == 1 else 'lowerings'}"
     how = f"lowered again for {target} ({count})"
     if result.estimated:
@@ -103,9 +106,18 @@ def _tried(result: Result) -> Iterable[Text]:
             change = ""
         line = [f"  {change:<{widths[0]}}  {total:>{widths[1]}}  {words[0]}", *words[1:]]
         yield Text(spaced(line, widths[0] + 4))
-    if missed:
-        others = f"{missed} other edit{'s' if missed > 1 else ''}" if fitting else "none of them"
-        yield Text(f"  {others} did not fit or did not lower" if fitting else f"  {others} fits")
+    if unsettled:
+        change = _change(unsettled[0].edit, own)
+        yield Text(folded(f"  not settled without registers (--assemble): {change}", 4))
+    if missed and not (fitting or unsettled or spilling):
+        yield Text("  none of them fits")
+    elif missed:
+        others = f"{missed} other edit{'s' if missed > 1 else ''}"
+        yield Text(f"  {others} did not fit or did not lower")
+    if idle:
+        yield Text(f"  {idle} changed nothing: the same code came out")
+    if spilling:
+        yield Text(f"  {spilling} fit{'s' if spilling == 1 else ''} and would spill more than now")
 
 
 def _edit(one: Tried, own: dict[str, object], result: Result) -> tuple[str, str, list[str]]:
@@ -135,6 +147,8 @@ def _losses(one: Tried) -> list[str]:
         words.append(f"spills {loss.spill_bytes:,} B per thread")
     if loss.tensor_cores:
         words.append("loses the tensor cores")
+    elif loss.matrix_path:
+        words.append(loss.matrix_path)
     return words
 
 
