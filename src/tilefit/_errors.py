@@ -65,8 +65,11 @@ class UnknownNameError(InputError):
             rest = f"known: {', '.join(known)}"
         else:
             rest = ""
-        parts = [f"unknown {kind} {name!r}", *(p for p in (rest, hint) if p)]
-        super().__init__("; ".join(parts))
+        words = f"unknown {kind} {name!r}"
+        for part in (rest, hint):
+            if part:
+                words += f"{' ' if words.endswith('?') else '; '}{part}"
+        super().__init__(words)
 
 
 class InterpreterError(InputError):

@@ -50,11 +50,13 @@ class Unbuilt:
         kernel: Its name.
         cause: Why, where others act on it.
         reason: Why, in one line.
+        needs: Names of the parameters that it has no value for, where that is why.
     """
 
     kernel: str
     reason: str
     cause: Cause | None = None
+    needs: tuple[str, ...] = ()
 
     @property
     def refused(self) -> bool:
@@ -95,7 +97,13 @@ class Ran:
         return cls(
             kernels=tuple(Listing.from_dict(item) for item in data["kernels"]),
             unbuilt=tuple(
-                Unbuilt(**{**one, "cause": one["cause"] and Cause(one["cause"])})
+                Unbuilt(
+                    **{
+                        **one,
+                        "cause": one["cause"] and Cause(one["cause"]),
+                        "needs": tuple(one["needs"]),
+                    }
+                )
                 for one in data["unbuilt"]
             ),
             ended=data["ended"],

@@ -37,7 +37,7 @@ def plan_file(path: Path, shown: str, question: Question, opener: Opener) -> Rep
     """
     file = OneFile(path, shown, question, opener, alone=True)
     results, seen = file.plan()
-    if not seen.failures:
+    if not seen.failed:
         _refuse_unknown(question.params, file.names)
     if not results and file.broken is not None:
         raise file.broken
@@ -74,7 +74,9 @@ def plan_folder(
     files = [Path(name) for name in source_files(str(folder), registry.suffixes())]
     if not files:
         raise InputError(f"{folder}: no Python file in this folder")
-    mentioned = [path for path in files if _mentions(path)]
+    mentioned = [path for path in files if mentions(path)]
+    if question.values is not None:
+        question.values.refuse_other_files(mentioned)
     step(0, len(mentioned), "")
     found = []
     names: set[str] = set()
@@ -94,7 +96,7 @@ def plan_folder(
     if not any(seen.seen for _, seen in found):
         count = "1 Python file" if len(files) == 1 else f"{len(files)} Python files"
         raise InputError(f"{folder}: {count}, and no TileLang kernel")
-    if not any(seen.failures for _, seen in found):  # who failed may have had it
+    if not any(seen.failed for _, seen in found):  # who failed may have had it
         _refuse_unknown(question.params, names)
     silent = [FileSeen(file=str(path)) for path in files if path not in set(mentioned)]
     return Report(
@@ -144,7 +146,7 @@ def _refuse_unknown(params: Mapping[str, Any], known: set[str]) -> None:
             raise UnknownNameError("parameter", name, sorted(known))
 
 
-def _mentions(path: Path) -> bool:
+def mentions(path: Path) -> bool:
     """Say whether a file is written for a toolchain."""
     try:
         return registry.recognised(path.read_bytes()) is not None

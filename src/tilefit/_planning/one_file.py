@@ -19,13 +19,14 @@ from tilefit._errors import (
     ToolchainError,
     WorkerError,
 )
-from tilefit._frontends.protocol import Ran, stood_in_for
+from tilefit._frontends.protocol import Ran, Unbuilt, stood_in_for
 from tilefit._kernel.kernel import Listing
 from tilefit._kernel.toolchain import Toolchain
 from tilefit._planning.planner import Planner
 from tilefit._planning.question import Options, Question
-from tilefit._planning.reader import Reader, target_of, way_to
+from tilefit._planning.reader import Reader, target_of, told, way_to
 from tilefit._planning.report import Failure, FileSeen, Result
+from tilefit._planning.values import Sets
 from tilefit._reading.from_source import AsMain
 from tilefit._reading.opener import Kernels, Opener
 from tilefit._verdict.judge import Status
@@ -73,7 +74,11 @@ class OneFile:
         options = self.question.options
         if ran.seen > 1:
             options = replace(options, stages=False, suggest=bool(options.suggest))
+        sets = {} if self.question.values is None else self.question.values.of(self.path)
+        needing = [one for one in ran.unbuilt if one.needs]
         for one in ran.unbuilt:
+            if one in needing:
+                continue
             for device in devices:
                 if one.refused:
                     self._refused(one.kernel, one.reason, device, kernels, options)
@@ -81,9 +86,62 @@ class OneFile:
                     self._fails(one.kernel, device, one.reason, one.cause)
         params = self._params_of(ran)
         for listing in ran.kernels:
-            planner = self._planner(kernels, listing, params[listing.name], options)
-            for device in devices:
-                self._plan_one(planner, device)
+            for one_set in sets.get(listing.name, ({},)):
+                given = {**params[listing.name], **one_set}
+                planner = self._planner(kernels, listing, given, options)
+                for device in devices:
+                    self._plan_one(planner, device)
+        named = self._plan_with_values(way, devices, needing, sets, options)
+        if self.question.values is not None:
+            known = [
+                *(one.name for one in ran.kernels),
+                *(one.kernel for one in ran.unbuilt),
+                *named,
+            ]
+            self.question.values.refuse_other_kernels(self.path, known)
+
+    def _plan_with_values(
+        self,
+        way: Toolchain,
+        devices: Sequence[Device],
+        needing: Sequence[Unbuilt],
+        sets: Mapping[str, Sets],
+        options: Options,
+    ) -> list[str]:
+        """Plan by their names the kernels that main does not compile, where values are given.
+
+        Returns:
+            The kernels that the file offers by name, empty where nobody asked.
+        """
+        listings: dict[str, Listing] = {}
+        kernels: Kernels | None = None
+        if (needing and self.question.params) or sets:
+            kernels = (
+                self.opener.compiled(self.path)
+                if way.compiles
+                else self.opener.estimated(self.path, way.name, facts_of(devices[0]))
+            )
+            listings = {one.name: one for one in kernels.load(told(devices, way))}
+            self.names.update(p.name for one in listings.values() for p in one.parameters)
+        for one in needing:
+            listing = listings.get(one.kernel)
+            for one_set in sets.get(one.kernel, ({},)):
+                own = {p.name for p in listing.parameters} if listing else set()
+                given = {k: v for k, v in self.question.params.items() if k in own} | {**one_set}
+                missing = tuple(name for name in one.needs if name not in given)
+                if missing or listing is None or kernels is None:
+                    self._lacks(one, missing or one.needs)
+                    continue
+                planner = self._planner(kernels, listing, given, options)
+                for device in devices:
+                    self._plan_one(planner, device)
+        return list(listings)
+
+    def _lacks(self, one: Unbuilt, needs: tuple[str, ...]) -> None:
+        """Note once, for all devices, that a kernel needs values."""
+        found = Failure(one.kernel, None, one.reason, one.cause, needs)
+        if found not in self.seen.failures:
+            self.seen = replace(self.seen, failures=(*self.seen.failures, found))
 
     def _alone(self, way: Toolchain, devices: Sequence[Device]) -> tuple[Kernels, Ran]:
         """Return the kernels as declared, with main's values if it runs for another device."""

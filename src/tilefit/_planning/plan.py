@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -24,18 +25,21 @@ from tilefit._frontends import registry
 from tilefit._kernel.kernel import Listing
 from tilefit._kernel.naming import check_source, file_and_kernel, pick, split_source
 from tilefit._kernel.toolchain import Toolchain
-from tilefit._planning.files import plan_file, plan_folder
+from tilefit._planning.files import mentions, plan_file, plan_folder
 from tilefit._planning.planner import Planner
 from tilefit._planning.question import Options, Progress, Question, quiet
 from tilefit._planning.reader import (
     Reader,
     target_of,
+    told,
     way_to,
     why_unread,
 )
 from tilefit._planning.report import Report, Result
+from tilefit._planning.values import Values, template
 from tilefit._reading.child import Limits
 from tilefit._reading.in_process import InProcess
+from tilefit._reading.kept import source_files
 from tilefit._reading.opener import Kernels, Opener
 from tilefit._reading.store import Store
 from tilefit._verdict.judge import Status
@@ -52,6 +56,7 @@ def plan_with(
     params: Mapping[str, Any],
     *,
     shapes: Sequence[Mapping[str, Any]] = (),
+    values: Values | None = None,
     limits: Limits | None = None,
     python: str = sys.executable,
     options: Options | None = None,
@@ -64,6 +69,7 @@ def plan_with(
         device: Name of a device, a `Device`, or several.
         params: Parameters of the kernel.
         shapes: Sets of further parameters; the kernel is planned with each of them in turn.
+        values: More parameters, of single kernels, in sets.
         limits: What the user's file may use while it is read.
         python: Interpreter that has the toolchain.
         options: What is asked beyond the verdict.
@@ -85,12 +91,12 @@ def plan_with(
         toolchain = frontend.toolchain
         _refuse_unreadable(devices, toolchain, options)
         version = frontend.version()
-        wrapped = InProcess(frontend, source, _told(devices, toolchain))
+        wrapped = InProcess(frontend, source, told(devices, toolchain))
         name = f"{wrapped.path}::{wrapped.listing.name}"
         reader = Reader(wrapped.read, wrapped.listing, toolchain, version, options)
         return _report({toolchain.name: reader}, toolchain, name, devices, cases, options)
     with opener_for(options, limits=limits, python=python) as opener:
-        return plan_opened(str(source), devices, cases, options, opener)
+        return plan_opened(str(source), devices, cases, options, opener, values)
 
 
 def opener_for(
@@ -113,6 +119,7 @@ def plan_opened(
     cases: Sequence[Mapping[str, Any]],
     options: Options,
     opener: Opener,
+    values: Values | None = None,
 ) -> Report:
     """Plan one kernel, or all kernels of a file where none is named.
 
@@ -122,17 +129,24 @@ def plan_opened(
         cases: Sets of parameters, at least one.
         options: What is asked.
         opener: Opens the file.
+        values: More parameters, of single kernels, in sets.
     """
     path, kernel = split_source(source)
     shown, _ = file_and_kernel(source)
     toolchain = opener.toolchain_of(path)
     check_source(path, toolchain.suffixes)
     _refuse_unreadable(devices, toolchain, options)
+    if values is not None:
+        values.refuse_other_files([path])
+        sets = values.of(path).get(str(kernel))
+        if kernel is not None and sets is not None:
+            cases = [{**case, **one} for case in cases for one in sets]
     if kernel is None:
         if len(cases) > 1 or options.ladder is not None:
             kernel = _only_kernel(path, devices, options, opener)
         else:
-            report = plan_file(path, shown, Question(devices, cases[0], options), opener)
+            question = Question(devices, cases[0], options, values)
+            report = plan_file(path, shown, question, opener)
             only = _needs_values(report, cases[0])
             if only is None:
                 return report
@@ -153,6 +167,7 @@ def plan_below(
     device: str | Device | Sequence[str | Device],
     params: Mapping[str, Any],
     *,
+    values: Values | None = None,
     limits: Limits | None = None,
     python: str = sys.executable,
     options: Options | None = None,
@@ -166,7 +181,8 @@ def plan_below(
     """
     options = replace(options or Options(), progress=None)
     devices = _devices(device)
-    question = Question(devices, params, replace(options, stages=False, suggest=False))
+    quick = replace(options, stages=False, suggest=False)
+    question = Question(devices, params, quick, values)
     store = (store or Store()) if options.cache and not options.estimate else None
     if store is not None and registry.suffixes() != (".py",):
         store.complete = False  # a printed answer rests on the Python files alone
@@ -204,15 +220,9 @@ def _reader(
     return Reader(opened.read, listing, opened.toolchain, opened.version, options)
 
 
-def _told(devices: Sequence[Device], toolchain: Toolchain) -> list[dict[str, Any]]:
-    """Return what user code is told of the devices: of each target the first."""
-    alike = {target_of(one, toolchain): one for one in reversed(devices)}
-    return [facts_of(one) for one in devices if alike[target_of(one, toolchain)] is one]
-
-
 def _listing(opened: Kernels, kernel: str, path: Path, devices: Sequence[Device]) -> Listing:
     """Return the kernel that was named, also one that only the file's main makes."""
-    listings = opened.load(_told(devices, opened.toolchain)) if "#" not in kernel else ()
+    listings = opened.load(told(devices, opened.toolchain)) if "#" not in kernel else ()
     for item in listings:
         if item.name == kernel:
             return item
@@ -225,7 +235,7 @@ def _only_kernel(path: Path, devices: tuple[Device, ...], options: Options, open
     """Return the name of a file's only kernel, where the question is about one."""
     way = way_to(devices[0], opener.toolchain_of(path), options)
     opened = _opened(path, way, opener, {})
-    return pick(opened.load(_told(devices, opened.toolchain)), None, path).name
+    return pick(opened.load(told(devices, opened.toolchain)), None, path).name
 
 
 def _needs_values(report: Report, params: Mapping[str, Any]) -> str | None:
@@ -303,16 +313,49 @@ def kernels_in(
         toolchain = opener.toolchain_of(path)
         check_source(path, toolchain.suffixes)
         way = way_to(device, toolchain, options)
-        told = _told((device,), way)
+        stand_ins = told((device,), way)
         try:
-            return _opened(path, way, opener, {}).load(told), None
+            return _opened(path, way, opener, {}).load(stand_ins), None
         except (KernelError, WorkerError, ToolchainError) as error:
             if not way.compiles or toolchain.estimated_by is None:
                 raise
-            found = opener.estimated(path, toolchain.estimated_by, {}).load(told)
+            found = opener.estimated(path, toolchain.estimated_by, {}).load(stand_ins)
             if not found:
                 raise
             return found, f"listed from the source alone: {error}"
+
+
+def values_template(source: str, folder: Path, *, frontend: str | None = None) -> str:
+    """Return a values file for the kernels of a file, or below a folder, that need values.
+
+    The sources are read, and nothing is executed.
+
+    Args:
+        source: The file or folder.
+        folder: Where the values file will be.
+        frontend: Name of the one that reads the files; None to recognise it by the file.
+
+    Raises:
+        InputError: Nothing reads the sources alone, or no kernel needs values.
+    """
+    path = Path(source)
+    opener = Opener(frontend=frontend)
+    files = [path]
+    if path.is_dir():
+        below = map(Path, source_files(source, registry.suffixes()))
+        files = [one for one in below if mentions(one)]
+    else:
+        split_source(source)
+    found: list[tuple[Path, Listing]] = []
+    for file in files:
+        way = way_to(find_device(_STAND_IN), opener.toolchain_of(file), Options(estimate=True))
+        with suppress(TilefitError):  # `plan` says why it cannot be read
+            kernels = opener.estimated(file, way.name, {})
+            needing = {one.kernel for one in kernels.run({}).unbuilt if one.needs}
+            found += [(file, one) for one in kernels.load() if one.name in needing]
+    if not found:
+        raise InputError(f"{source}: no kernel here needs a value")
+    return template(found, folder)
 
 
 def _devices(device: str | Device | Sequence[str | Device]) -> tuple[Device, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from tilefit._devices.names import Device
 from tilefit._errors import InputError
 from tilefit._planning.keep import conditions
+from tilefit._planning.values import Values
 from tilefit._verdict.judge import Policy
 
 Progress = Callable[[str], None]
@@ -88,8 +89,10 @@ class Question:
         devices: For which devices.
         params: Parameters; a kernel takes those that it has.
         options: What is asked beyond the verdict.
+        values: More parameters, of single kernels, in sets.
     """
 
     devices: tuple[Device, ...]
     params: Mapping[str, Any]
     options: Options
+    values: Values | None = None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tilefit._assembler.assemble import assembled
+from tilefit._devices.facts import facts_of
 from tilefit._devices.names import Device
 from tilefit._errors import InputError, KernelError, RefusedError
 from tilefit._frontends import registry
@@ -40,6 +41,12 @@ def way_to(device: Device, toolchain: Toolchain, options: Options) -> Toolchain:
     if options.estimate:
         raise InputError(f"--estimate: nothing reads the source of {toolchain.title} kernels alone")
     return toolchain
+
+
+def told(devices: Sequence[Device], toolchain: Toolchain) -> list[dict[str, Any]]:
+    """Return what user code is told of the devices: of each target the first."""
+    alike = {target_of(one, toolchain): one for one in reversed(devices)}
+    return [facts_of(one) for one in devices if alike[target_of(one, toolchain)] is one]
 
 
 def why_unread(device: Device, toolchain: Toolchain) -> str:

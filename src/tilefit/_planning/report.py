@@ -339,12 +339,19 @@ class Failure:
         device: The device it was asked for; None where that made no difference.
         reason: Why, in one line.
         cause: Why, where others act on it.
+        needs: Names of the parameters that it has no value for, where that is why.
     """
 
     kernel: str | None
     device: str | None
     reason: str
     cause: Cause | None = None
+    needs: tuple[str, ...] = ()
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether it is no failure: nobody gave the values that it needs."""
+        return self.cause is Cause.NEEDS_VALUE and bool(self.needs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -356,7 +363,7 @@ class FileSeen:
         planned: Kernels with a verdict.
         refused: Kernels that the compiler refused, or that their author made for another chip.
         failures: Kernels that could not be read, each with its reason; a file that could not be
-            executed is one of them.
+            executed is one of them, and so are kernels that need values.
         remarks: What else a reader should know, one line each.
     """
 
@@ -369,12 +376,17 @@ class FileSeen:
     @property
     def failed(self) -> int:
         """How many kernels, or the file as one, could not be read."""
-        return len(self.failures)
+        return len(self.failures) - self.needing
+
+    @property
+    def needing(self) -> int:
+        """How many kernels have no plan for want of values."""
+        return sum(one.needs_values for one in self.failures)
 
     @property
     def seen(self) -> int:
         """How many there are to account for."""
-        return self.planned + self.refused + self.failed
+        return self.planned + self.refused + len(self.failures)
 
 
 _NAMED = 3  # results that the `repr` of a report names
@@ -420,10 +432,10 @@ class Report:
 
     @property
     def kernel_verdicts(self) -> dict[Status, int]:
-        """The same for each kernel and device once: the worst of its device functions."""
-        found: dict[tuple[str, str, str], Status] = {}
+        """The same for each kernel, set of values and device: the worst of its device functions."""
+        found: dict[tuple[str, str, str, str], Status] = {}
         for one in self.results:
-            key = (one.file, one.kernel, one.device)
+            key = (one.file, one.kernel, one.device, repr(one.params))
             found[key] = worst((found.get(key, Status.FITS), one.status))
         return _counted(found.values())
 
@@ -442,7 +454,7 @@ class Report:
     @property
     def counts(self) -> dict[str, int]:
         """What became of the kernels of all files, as `FileSeen` counts them."""
-        names = ("seen", "planned", "refused", "failed")
+        names = ("seen", "planned", "refused", "failed", "needing")
         return {name: sum(getattr(seen, name) for seen in self.files) for name in names}
 
     @property

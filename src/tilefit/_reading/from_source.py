@@ -7,6 +7,7 @@ none does the same kernels are estimated, so that each counts once for every dev
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -56,15 +57,26 @@ class Estimated:
     def run(self, device_facts: Mapping[str, Any]) -> Ran:
         """Return the kernels that need no value; nothing is run."""
         self._file = frontend(self._name).load(self._path, device_facts)
+        offered = self.load()
+        made_by = _factories_of(self._path, offered)
         ready, open_ones = [], []
-        for item in self.load():
+        for item in offered:
             missing = [p.name for p in item.parameters if p.required]
             if not missing:
                 ready.append(item)
                 continue
+            if item.name in made_by:  # the file itself calls it: that is the kernel that it is for
+                continue
             add = " ".join(f"--set {name}=VALUE" for name in missing)
             reason = f"needs a value for {', '.join(missing)}: plan it by its name with {add}"
-            open_ones.append(Unbuilt(kernel=item.name, reason=reason, cause=Cause.NEEDS_VALUE))
+            open_ones.append(
+                Unbuilt(
+                    kernel=item.name,
+                    reason=reason,
+                    cause=Cause.NEEDS_VALUE,
+                    needs=tuple(missing),
+                )
+            )
         return Ran(kernels=tuple(ready), unbuilt=tuple(open_ones), ended=None, stubbed=())
 
     def read(self, request: Request) -> tuple[Kernel, ...]:
@@ -124,7 +136,14 @@ class AsMain:
             missing = [p.name for p in parameters if p.required]
             if missing:
                 reason = f"needs a value for {', '.join(missing)}, which its main does not give"
-                failed.append(Unbuilt(kernel=one.name, reason=reason, cause=Cause.NEEDS_VALUE))
+                failed.append(
+                    Unbuilt(
+                        kernel=one.name,
+                        reason=reason,
+                        cause=Cause.NEEDS_VALUE,
+                        needs=tuple(missing),
+                    )
+                )
                 continue
             ready.append(replace(own, name=one.name, parameters=parameters))
         return Ran(kernels=tuple(ready), unbuilt=tuple(failed), ended=None, stubbed=())
@@ -138,6 +157,23 @@ class AsMain:
             replace(request, kernel=name, params={**values, **request.params})
         )
         return tuple(replace(one, name=request.kernel) for one in found)
+
+
+def _factories_of(path: Path, offered: tuple[Listing, ...]) -> set[str]:
+    """Return the factories that made a finished kernel of the same file: one defines the other."""
+    made = [one.line for one in offered if one.style == "prim_func" and one.line is not None]
+    if not made:
+        return set()
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, MemoryError, RecursionError):
+        return set()
+    return {
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+        if any(node.lineno < line <= (node.end_lineno or 0) for line in made)
+    }
 
 
 def _named(name: str) -> Listing:

@@ -40,9 +40,16 @@ def _file(seen: FileSeen) -> dict[str, Any]:
         "planned": seen.planned,
         "refused": seen.refused,
         "failed": seen.failed,
+        "needing": seen.needing,
         "failures": [
             {"kernel": one.kernel, "device": one.device, "reason": one.reason}
             for one in seen.failures
+            if not one.needs_values
+        ],
+        "needs_values": [
+            {"kernel": one.kernel, "parameters": list(one.needs)}
+            for one in seen.failures
+            if one.needs_values
         ],
         "remarks": list(seen.remarks),
     }

@@ -72,7 +72,7 @@ def _failures(report: Report) -> list[dict[str, object]]:
     return [
         {
             **{"file": seen.file, "kernel": one.kernel, "device": one.device},
-            **{"verdict": "failed", "reason": one.reason},
+            **{"verdict": "needs-values" if one.needs_values else "failed", "reason": one.reason},
         }
         for seen in report.files
         for one in seen.failures

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tilefit._devices.names import Device
     from tilefit._planning.report import Report
+    from tilefit._planning.values import Values
     from tilefit._reading.store import Store
 
 _NO_DEVICE = "name a device with -d: h100, a100, rtx-4090, b200, rtx-5090 ... (`tilefit devices`)"
@@ -42,6 +43,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="a kernel parameter: a Python literal, a dtype name or text; repeats",
+    )
+    parser.add_argument(
+        "--values",
+        metavar="FILE.toml",
+        help="values of kernels that need some, in sets: --template writes such a file",
+    )
+    parser.add_argument(
+        "--template",
+        action="store_true",
+        help="write a file for --values: every kernel that needs values, read from its source",
     )
     parser.add_argument("--list", action="store_true", help="list the kernels and parameters")
     parser.add_argument("--json", action="store_true", help="the same as --format json")
@@ -143,6 +154,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Plan the kernel and print the answer; return the exit code."""
+    if args.template:
+        return _template(args)
     if _is_folder(args.source):
         return _folder(args)
     from dataclasses import replace
@@ -200,6 +213,7 @@ def run(args: argparse.Namespace) -> int:
             devices,
             params,
             shapes=shapes,
+            values=_values(args),
             limits=limits,
             python=args.python,
             options=replace(options, progress=progress),
@@ -221,6 +235,7 @@ def _folder(args: argparse.Namespace) -> int:
         words = (
             *(args.device, args.set, output_format, args.suggest, args.fail_on, args.python),
             *(args.headroom, args.blocks, args.frontend, args.pass_config),
+            _read_again(args.values),
         )
         kept = KeptAnswer(store, args.source, words)
         known = kept.get()
@@ -245,6 +260,7 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
             args.source,
             devices,
             settings(args.set),
+            values=_values(args),
             limits=Limits(seconds=args.timeout, memory_bytes=args.memory_limit),
             python=args.python,
             options=_analyze.Options(
@@ -317,11 +333,15 @@ def _print(report: Report, output_format: str, output: str | None, *, flush: boo
 
         Console(highlight=False).print(screen(_text.render(report)), soft_wrap=True)
         return
-    text = _rendered(report, output_format) + "\n"
+    _write(_rendered(report, output_format) + "\n", output)
+    if output is None and flush:
+        sys.stdout.flush()
+
+
+def _write(text: str, output: str | None) -> None:
+    """Write to a file, or to standard output."""
     if output is None:
         sys.stdout.write(text)
-        if flush:
-            sys.stdout.flush()
         return
     try:
         with open(output, "w", encoding="utf-8") as file:  # noqa: PTH123
@@ -365,6 +385,42 @@ def settings(texts: list[str]) -> dict[str, Any]:
             raise InputError(f"--set {name} is given twice: {found[name]!r} and {value!r}")
         found[name] = value
     return found
+
+
+def _values(args: argparse.Namespace) -> Values | None:
+    """Return the values of ``--values``; None without it."""
+    if args.values is None:
+        return None
+    from pathlib import Path
+
+    from tilefit._planning.values import read_values
+
+    return read_values(Path(args.values))
+
+
+def _read_again(file: str | None) -> str | None:
+    """Return what is in a values file: a printed answer holds for it alone."""
+    if file is None:
+        return None
+    try:
+        with open(file, encoding="utf-8", errors="replace") as opened:  # noqa: PTH123
+            return opened.read()
+    except OSError:
+        return None  # it is said where it is read
+
+
+def _template(args: argparse.Namespace) -> int:
+    """Write a values file for the kernels that need values."""
+    from pathlib import Path
+
+    from tilefit._planning.plan import values_template
+
+    for flag in ("list", "watch", "ladder", "shapes", "assemble", "suggest", "values", "set"):
+        if getattr(args, flag):
+            raise InputError(f"--template writes a file and plans nothing: leave out --{flag}")
+    folder = Path(args.output).parent if args.output else Path.cwd()
+    _write(values_template(args.source, folder, frontend=args.frontend), args.output)
+    return 0
 
 
 def _pass_configs(texts: list[str]) -> dict[str, Any]:

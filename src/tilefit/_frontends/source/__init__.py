@@ -20,6 +20,7 @@ The way of a file, each module importing only from those below it:
     functions       functions of the file: arguments, running one
     machine         the state, its budget of steps and its doubts; evaluation by kind of node
 
+    options         options of a command line (argparse), each at its default
     modules         dotted names of other modules, facts about the device
     find            which functions are kernels, their parameters
     ascend          what a record says of an Ascend chip: sums, cores, conditions

@@ -7,6 +7,7 @@ from tilefit._frontends.source.classes import class_attribute
 from tilefit._frontends.source.language import TENSORS, dialect_of, tensor_of
 from tilefit._frontends.source.machine import Machine
 from tilefit._frontends.source.modules import member
+from tilefit._frontends.source.options import METHODS, Options, option
 from tilefit._frontends.source.unknown import known, text_of, unknown
 from tilefit._frontends.source.values import (
     ClassValue,
@@ -40,6 +41,9 @@ def attribute(machine: Machine, owner: Value, name: str, where: Where) -> Value:
         return _dtype_attribute(owner, name)
     if isinstance(owner, Device):
         return Device(text_of(where), owner.names)
+    if isinstance(owner, Options):
+        # a parser has methods, what it gives has the options
+        return Method(owner, name) if name in METHODS else option(owner, name, where)
     if isinstance(owner, (str, list, dict, set, tuple)):
         return Method(owner, name)
     if isinstance(owner, (Instance, ClassValue, Super)):

@@ -15,6 +15,7 @@ from tilefit._frontends.source.language_calls import language
 from tilefit._frontends.source.machine import Machine
 from tilefit._frontends.source.modules import LIBRARIES, asked
 from tilefit._frontends.source.operators import MAX_LENGTH, items_of
+from tilefit._frontends.source.options import Options, is_parser, parser_method
 from tilefit._frontends.source.unknown import known, mix, names_of, text_of, unknown
 from tilefit._frontends.source.values import (
     Arguments,
@@ -113,6 +114,8 @@ def _method(machine: Machine, method: Method, arguments: Arguments, node: ast.Ca
         return Device(text_of(node), base=owner)
     if isinstance(owner, DTypeName):
         return unknown(node)
+    if isinstance(owner, Options):
+        return parser_method(owner, name, arguments, node)
     if isinstance(owner, str):
         return _text_method(owner, name, arguments, node)
     if name not in _READING:
@@ -168,6 +171,8 @@ def _path(machine: Machine, path: Path, arguments: Arguments, node: ast.Call) ->
     root = path.path.partition(".")[0]
     if root == "tilelang":
         return _tilelang(machine, path, arguments, node)
+    if is_parser(path.path):
+        return Options()
     if root in LIBRARIES:
         if arguments.rest is not None:
             return mix(node, *arguments.all)

@@ -11,6 +11,10 @@ from tilefit._planning.report import FileSeen, Report, Result
 from tilefit._render.text.words import STYLE, WORD, columns, folded, number
 from tilefit._verdict.judge import Status
 
+_HOW_TO_GIVE = (
+    "  Give them with --set, or in a file:",
+    "  `--template -o kernels.toml` writes one to fill in, `--values kernels.toml` takes it.",
+)
 _HEADER = ("memory", "bytes", "limit", "margin", "thr", "verdict", "kernel")
 
 
@@ -24,12 +28,24 @@ def render(report: Report) -> Iterable[Text]:
         f"{_named(seen, one.kernel, many)}{f' on {one.device}' if one.device else ''}: {one.reason}"
         for seen in report.files
         for one in seen.failures
+        if not one.needs_values
     ]
     yield from _list("Failed", failures)
     remarks = [
         f"{seen.file}: {line}" if many else line for seen in report.files for line in seen.remarks
     ]
     yield from _list("Worth knowing", remarks)
+    needing = [
+        f"  {_named(seen, one.kernel, many)}  {', '.join(one.needs)}"
+        for seen in report.files
+        for one in seen.failures
+        if one.needs_values
+    ]
+    if needing:
+        yield Text("Need values:", style="bold")
+    for line in needing:
+        yield Text(line)
+    yield from (Text(line) for line in _HOW_TO_GIVE if needing)
     commands = [r.try_next for r in report.results if r.try_next is not None]
     if commands:
         yield Text.assemble(("Next:\n  ", "bold"), commands[0])
@@ -64,8 +80,11 @@ def _row(result: Result, report: Report, notes: dict[str, int]) -> tuple[str, ..
         word += f" ({notes.setdefault(result.reason, len(notes) + 1)})"
     name = result.kernel
     same = [r for r in report.results if (r.file, r.kernel, r.device) == _key(result)]
-    if len(same) > 1 and result.lowered is not None:
+    if len({r.lowered.function for r in same if r.lowered}) > 1 and result.lowered is not None:
         name += f" ({result.lowered.function})"
+    varying = {k for one in same for k, v in one.params if dict(result.params).get(k) != v}
+    if varying:
+        name += "".join(f" {k}={v}" for k, v in result.params if k in varying)
     if len(report.files) > 1:
         name = f"{result.file}::{name}"
     return (
@@ -99,10 +118,11 @@ def _counts(report: Report) -> Iterable[Text]:
     counts = report.counts
     failures = (one for seen in files for one in seen.failures)
     named = {r.device for r in report.results} | {one.device for one in failures if one.device}
+    needing = f" + {counts['needing']} that need values" if counts["needing"] else ""
     each = f", counted once for each of {len(named)} devices" if len(named) > 1 else ""
     yield Text(
         f"{counts['seen']} seen = {counts['planned']} planned + {counts['refused']} refused + "
-        f"{counts['failed']} failed{each}."
+        f"{counts['failed']} failed{needing}{each}."
     )
     words = {Status.FITS: "fit", Status.DOES_NOT_FIT: "do not fit", Status.UNKNOWN: "unknown"}
     verdicts = report.kernel_verdicts

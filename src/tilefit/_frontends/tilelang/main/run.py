@@ -59,7 +59,14 @@ def run(path: Path, device_facts: Mapping[str, Any], seconds: float, version: st
             add = " ".join(f"--set {one}=VALUE" for one in open_ones)
             reason = f"main does not compile it, and it needs a value for {', '.join(open_ones)}"
             reason = f"{reason}: name it, as in {path.name}::{name} {add}"
-            unbuilt.append(Unbuilt(kernel=name, reason=reason, cause=Cause.NEEDS_VALUE))
+            unbuilt.append(
+                Unbuilt(
+                    kernel=name,
+                    reason=reason,
+                    cause=Cause.NEEDS_VALUE,
+                    needs=tuple(open_ones),
+                )
+            )
         compiled_nothing = ended is None
         ended = ended or f"{path.name} ran to its end and compiled nothing"
     return TileLangRun(
