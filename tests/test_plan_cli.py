@@ -15,6 +15,7 @@ import pytest
 
 import tilefit
 from tests.stand_in import StandIn, use
+from tilefit._errors import InterpreterError
 from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import Listing
 from tilefit._kernel.naming import split_source
@@ -300,7 +301,7 @@ def test_an_interpreter_that_does_not_exist(tmp_path: Path) -> None:
 def test_a_program_that_is_no_interpreter(tmp_path: Path) -> None:
     file = tmp_path / "gemm.py"
     file.write_text(KERNEL, encoding="utf-8")
-    with pytest.raises(tilefit.WorkerError, match=r"gemm\.py: the worker"):
+    with pytest.raises(InterpreterError, match="true does not run as a Python interpreter"):
         tilefit.plan(str(file), "h100", python=str(shutil.which("true")))
 
 

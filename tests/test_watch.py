@@ -129,6 +129,17 @@ def test_a_helper_that_is_saved_while_it_is_first_read_is_read_again(tmp_path: P
     assert answers == [64 * 32 * 4, 64 * 48 * 4]
 
 
+def test_a_save_is_answered_though_the_one_before_hangs(tmp_path: Path) -> None:
+    path, helper = tmp_path / "kernel.py", tmp_path / "helper.py"
+    helper.write_text("WIDTH = 32\n")
+    path.write_text(f"{KERNEL}\nwhile True:\n    pass\n")
+    threading.Timer(4, save, (path, KERNEL)).start()
+    # the answer is the first: what hung is nobody's question any more
+    answers, lines = watched(path, [])
+    assert answers == [64 * 32 * 4]
+    assert not [line for line in lines if line.startswith("tilefit")]
+
+
 def test_each_answer_leaves_at_once_in_every_format(tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("WIDTH = 32\n")
     (tmp_path / "kernel.py").write_text(KERNEL)

@@ -127,7 +127,12 @@ def _expand_one(part: str, spec: str, own: Sequence[Device]) -> Iterable[Device]
     if part.casefold().endswith(".toml"):
         from pathlib import Path
 
-        return _products(load_user_file(Path(part), device))
+        found = load_user_file(Path(part), device)
+        try:
+            _refuse_taken(found, part, _holders())
+        except InputError as error:
+            raise InputError(f"{part}: {error}") from None
+        return _products(found)
     word = part.casefold()
     if word == "all" or word in _VENDOR_NAMES:
         vendors = _COMPILED_FOR if word == "all" else (_VENDOR_NAMES[word],)
@@ -152,23 +157,37 @@ def user_devices(tables: Mapping[str, Any], label: str, where: str) -> tuple[Dev
     Raises:
         InputError: A table is none of a device (see `load_user_table`), or a name is taken.
     """
-    words = (*_VENDOR_NAMES, "all", ATTACHED, *refused_names(), *(c.name for c in capacities()))
-    holders = {_fold(word): f"tilefit's own {word}" for word in words}
-    holders |= {key: f"tilefit's own {found}" for key, (_, found) in _index().items()}
+    holders = _holders()
     own: list[Device] = []
     for name, table in tables.items():
         try:
             devices = load_user_table(as_table(table, "the device"), label, name, device)
-            for spelling in (s for d in devices for s in (d.name, *d.aliases)):
-                if not spelling.strip() or "," in spelling or spelling.casefold().endswith(".toml"):
-                    raise InputError(f"name {spelling!r} is empty, has a comma or ends in .toml")
-                holder = holders.setdefault(_fold(spelling), name)
-                if holder != name:
-                    raise InputError(f"name {spelling!r} is taken by {holder}: choose another")
+            _refuse_taken(devices, name, holders)
         except InputError as error:
             raise InputError(f"{where}.{name}: {error}") from None
         own += devices
     return tuple(own)
+
+
+def _holders() -> dict[str, str]:
+    """Return whose each name is that tilefit itself has."""
+    words = (*_VENDOR_NAMES, "all", ATTACHED, *refused_names(), *(c.name for c in capacities()))
+    holders = {_fold(word): f"tilefit's own {word}" for word in words}
+    return holders | {key: f"tilefit's own {found}" for key, (_, found) in _index().items()}
+
+
+def _refuse_taken(devices: Sequence[Device], name: str, holders: dict[str, str]) -> None:
+    """Refuse a device with a name of another; note the names of one that is new.
+
+    Raises:
+        InputError: A name is taken, or can be none.
+    """
+    for spelling in (s for d in devices for s in (d.name, *d.aliases)):
+        if not spelling.strip() or "," in spelling or spelling.casefold().endswith(".toml"):
+            raise InputError(f"name {spelling!r} is empty, has a comma or ends in .toml")
+        holder = holders.setdefault(_fold(spelling), name)
+        if holder != name:
+            raise InputError(f"name {spelling!r} is taken by {holder}: choose another")
 
 
 def _products(devices: tuple[Device, ...]) -> tuple[Device, ...]:

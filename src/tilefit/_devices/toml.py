@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from tilefit._errors import InputError, near_misses
+from tilefit._kernel.bounded import read_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,7 @@ def read_toml(path: Path, kind: str = "device file") -> dict[str, Any]:
     import tomllib  # with the modules that it pulls in, only for commands that need a device
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(path, f"{kind} {str(path)!r}"))
     except FileNotFoundError:
         raise InputError(f"{kind} {str(path)!r} does not exist") from None
     except OSError as error:
@@ -79,6 +80,8 @@ def text(table: dict[str, Any], key: str, where: str, default: str | None = None
         raise InputError(f"{key_path(where, key)} is missing")
     if not isinstance(value, str) or not value:
         raise InputError(f"{key_path(where, key)}: {value!r} is not a text")
+    if not value.isprintable():
+        raise InputError(f"{key_path(where, key)}: {value!r} has characters that cannot be printed")
     return value
 
 
@@ -87,4 +90,6 @@ def names(table: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
         raise InputError(f"{key_path(where, key)}: {value!r} is not a list of names")
+    if not all(name.isprintable() for name in value):
+        raise InputError(f"{key_path(where, key)}: {value!r} has characters that cannot be printed")
     return tuple(value)

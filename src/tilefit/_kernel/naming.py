@@ -6,6 +6,7 @@ import ast
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,11 @@ def split_source(text: str) -> tuple[Path, str | None]:
         with path.open("rb"):
             pass
     except FileNotFoundError:
-        raise InputError(f"no such file: {name}") from None
+        file, colon, kernel_name = name.rpartition(":")
+        hint = ""
+        if colon and os.path.isfile(file):  # noqa: PTH113
+            hint = f"; a kernel follows two colons, as in {file}::{kernel_name}"
+        raise InputError(f"no such file: {name}{hint}") from None
     except OSError as error:
         raise InputError(f"cannot read {name[:200]}: {error.strerror}") from None
     except ValueError as error:
@@ -88,10 +93,7 @@ def pick(listings: Sequence[Listing], kernel: str | None, path: Path) -> Listing
         InputError: None in the file, several and none named, or no such name.
     """
     if not listings:
-        raise InputError(
-            f"no TileLang kernel in {path.name}: it needs a @tilelang.jit function, "
-            "a @T.prim_func or a function that returns one, at module level"
-        )
+        raise no_kernel(path)
     known = "; ".join(signature(item) for item in listings)
     if kernel is None:
         if len(listings) == 1:
@@ -101,6 +103,22 @@ def pick(listings: Sequence[Listing], kernel: str | None, path: Path) -> Listing
         if item.name == kernel:
             return item
     raise UnknownNameError("kernel", kernel, [i.name for i in listings], f"{path.name} has {known}")
+
+
+def no_kernel(path: Path) -> InputError:
+    """Return the error to raise for a file in which there is no kernel; one of Triton is named."""
+    text = b""
+    with suppress(OSError):
+        text = path.read_bytes()
+    if b"triton" in text and b"tilelang" not in text:
+        return InputError(
+            f"{path.name} is written for Triton: plan does not read Triton kernels yet, only "
+            "TileLang's"
+        )
+    return InputError(
+        f"no TileLang kernel in {path.name}: it needs a @tilelang.jit function, "
+        "a @T.prim_func or a function that returns one, at module level"
+    )
 
 
 def signature(listing: Listing) -> str:

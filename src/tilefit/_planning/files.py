@@ -13,6 +13,7 @@ from tilefit._errors import (
     UnknownNameError,
 )
 from tilefit._frontends import registry
+from tilefit._kernel.naming import no_kernel
 from tilefit._planning.one_file import OneFile
 from tilefit._planning.question import Question
 from tilefit._planning.report import FileSeen, Report, Result
@@ -42,10 +43,7 @@ def plan_file(path: Path, shown: str, question: Question, opener: Opener) -> Rep
     if not results and file.broken is not None:
         raise file.broken
     if not seen.seen:
-        raise InputError(
-            f"no TileLang kernel in {path.name}: it needs a @tilelang.jit function, "
-            "a @T.prim_func or a function that returns one, at module level"
-        )
+        raise no_kernel(path)
     return Report(tuple(results), (seen,))
 
 

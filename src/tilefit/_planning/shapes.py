@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tilefit._errors import InputError
+from tilefit._kernel.bounded import read_text
 from tilefit._kernel.dtype import parse_dtype
 
 
@@ -21,7 +22,7 @@ def read_shapes(path: Path) -> tuple[dict[str, Any], ...]:
         InputError: No such file, no header, a name twice, a row of another length, or no rows.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")  # a spreadsheet may begin it with a mark
+        text = read_text(path, str(path))  # a spreadsheet may begin it with a mark
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path}: {error}") from None
     rows = [row for row in csv.reader(text.splitlines()) if any(cell.strip() for cell in row)]

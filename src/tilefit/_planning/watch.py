@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from tilefit._reading.child import Limits
 from tilefit._reading.store import CTIME, clock, stamp_of
 
 _LOOK_SECONDS = 0.05
+_GRACE_SECONDS = 0.5
 _Stamps = dict[str, tuple[int, ...] | None]
 
 
@@ -54,9 +56,14 @@ def watch(
         try:
             while True:
                 begun, since, before = time.perf_counter(), clock(), _stamps(files)
+                look = _Look(before, opener.interrupt)
                 try:
-                    show(plan_opened(source, devices, cases, options, opener))
+                    with look:
+                        report = plan_opened(source, devices, cases, options, opener)
+                    show(report)
                 except TilefitError as error:
+                    if look.interrupted:
+                        continue  # it was saved again: what went before is nobody's question
                     say(f"tilefit: {error}")
                     files |= {path, *opener.files}  # the repair may be in any of them
                 else:
@@ -73,6 +80,35 @@ def watch(
                     time.sleep(_LOOK_SECONDS)
         except KeyboardInterrupt:
             return
+
+
+class _Look:
+    """Looks at files while an answer is made, and interrupts it some time after one was saved.
+
+    User code may have hung, or it takes long over what is no longer asked.
+    """
+
+    def __init__(self, before: _Stamps, interrupt: Callable[[], None]) -> None:
+        self.interrupted = False
+        self._before, self._interrupt = before, interrupt
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(_LOOK_SECONDS):
+            if _stamps(self._before) != self._before:
+                break
+        # what is nearly done is told, and then answered anew
+        while not self._over.wait(_GRACE_SECONDS):
+            self.interrupted = True
+            self._interrupt()
 
 
 def _stamps(paths: Iterable[str]) -> _Stamps:

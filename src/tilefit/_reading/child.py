@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tilefit._errors import InputError, InterpreterError, WorkerError
+from tilefit._errors import InputError, InterpreterError, TilefitError, WorkerError
 from tilefit._frontends.protocol import OTHER_PYTHON
 from tilefit._home import PACKAGE
 from tilefit._reading.rests import Rests
@@ -92,6 +92,7 @@ class Child:
             limits: What user code may use.
         """
         self.frontend = frontend
+        self._python, self._answered = python, False
         self.holder: object = None  # whose file it executed last
         self.limits = limits or Limits()
         self.alive = True
@@ -165,6 +166,15 @@ class Child:
         """End them all, from another thread than the one that asks, which gets a WorkerError."""
         self._end_tree()
 
+    def interrupt(self) -> None:
+        """From another thread: end what it executes; whoever asks gets a WorkerError.
+
+        The worker itself stays, with its toolchain.
+        """
+        for process in self._descendants():
+            with contextlib.suppress(_psutil().Error):
+                process.kill()
+
     # ---- one request -------------------------------------------------------------------
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -175,12 +185,13 @@ class Child:
             os.write(self._request_fd, line)
         except BrokenPipeError:
             self.alive = False
-            raise WorkerError(f"{self.label}: the worker is gone{self._last_words()}") from None
+            raise self._ended("the worker is gone") from None
         for answer in self._answers():
             if answer is None and request["op"] != "done":  # a file that is done is judged already
                 raise self._stopped("wrote to a file descriptor that it did not open")
             if answer is None or answer["id"] not in (self._ids, None):
                 continue
+            self._answered = True
             self.rests = Rests.from_dict(answer["rests"]) if "rests" in answer else Rests()
             if "error" not in answer:
                 return answer
@@ -189,7 +200,7 @@ class Child:
                 raise WorkerError(words)
             raise error_of(answer["error"], answer["message"], answer.get("cause"))
         self.alive = False
-        raise WorkerError(f"{self.label}: the worker ended early{self._last_words()}")
+        raise self._ended("the worker ended early")
 
     def _answers(self) -> Iterator[dict[str, Any] | None]:
         """Yield answers as they come, None for what is none; raise if the child passes a limit."""
@@ -228,6 +239,13 @@ class Child:
         most = self.limits.memory_bytes
         if used > most:
             raise self._stopped(f"used more than {most / 2**30:g} GiB of memory")
+
+    def _ended(self, how: str) -> TilefitError:
+        """Return the error of a worker that ended: an interpreter that never began is none."""
+        words = self._last_words()
+        if self._python != sys.executable and not self._answered:
+            return InterpreterError(f"{self._python} does not run as a Python interpreter{words}")
+        return WorkerError(f"{self.label}: {how}{words}")
 
     def _stopped(self, what: str) -> WorkerError:
         self.alive = False

@@ -123,6 +123,12 @@ class Opener(AbstractContextManager["Opener"]):
             if self._child is not None:
                 self._child.stop()
 
+    def interrupt(self) -> None:
+        """From another thread: end what the child executes now; it answers the next question."""
+        with self._lock:
+            if self._child is not None:
+                self._child.interrupt()
+
     def child(self, toolchain: Toolchain) -> Child:
         """Return a child that has a toolchain, with no file in it; another one ends."""
         where = registry.reference(toolchain.name)

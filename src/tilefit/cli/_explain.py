@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilefit._errors import InputError
+from tilefit._kernel.bounded import read_whole
 from tilefit.cli._limit import print_json
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def _text(args: argparse.Namespace) -> str:
             raise InputError("give a text or --log, not both")
         path = Path(args.log)
         try:
-            return decoded(path.read_bytes())
+            with path.open("rb") as file:
+                return decoded(read_whole(file, f"log {args.log!r}"))
         except OSError as error:
             raise InputError(f"log {args.log!r}: {error.strerror}") from None
     if args.words and args.words != ["-"]:
@@ -90,7 +92,7 @@ def _text(args: argparse.Namespace) -> str:
     if not args.words and sys.stdin.isatty():
         raise InputError(_NO_TEXT)
     binary = getattr(sys.stdin, "buffer", None)
-    return sys.stdin.read() if binary is None else decoded(binary.read())
+    return sys.stdin.read() if binary is None else decoded(read_whole(binary, "the text"))
 
 
 def decoded(data: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 from tilefit._errors import InputError
 from tilefit._kernel.units import parse_bytes
@@ -10,6 +11,9 @@ from tilefit._kernel.units import parse_bytes
 TYPE_CHECKING = False  # importing typing costs 2 ms at every start
 if TYPE_CHECKING:
     from typing import NoReturn
+
+
+_SETTING = re.compile(r"[A-Za-z_]\w*=.*")
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -21,6 +25,10 @@ class OneLineParser(argparse.ArgumentParser):
         Raises:
             InputError: Always.
         """
+        left = message.removeprefix("unrecognized arguments: ").split()
+        if left and left != message.split() and all(_SETTING.fullmatch(word) for word in left):
+            again = " ".join(f"--set {word}" for word in left)
+            raise InputError(f"one --set takes one NAME=VALUE: add {again}")
         raise InputError(f"{message} (see `{self.prog} --help`)")
 
 

@@ -152,8 +152,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+_LEAST_MEMORY_BYTES = 256 * 2**20  # Python and a toolchain, before any user code runs
+
+
 def run(args: argparse.Namespace) -> int:
     """Plan the kernel and print the answer; return the exit code."""
+    if args.memory_limit < _LEAST_MEMORY_BYTES:
+        raise InputError(
+            f"--memory-limit of {args.memory_limit:,} B: Python and a toolchain take 256 MiB by "
+            "themselves, so give that at least"
+        )
     if args.template:
         return _template(args)
     if _is_folder(args.source):
