@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tilefit
 from tilefit._devices.load import data_file, index_text
 from tilefit._devices.names import (
     Device,
@@ -857,3 +858,26 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 def test_vendor_names() -> None:
     assert vendor_of("Huawei") == vendor_of("ASCEND") == "ascend"
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name", "kib"),
+    [
+        # opt-in limits of CUDA's table of compute capabilities, LDS of the CDNA 3 ISA
+        ("cuda -arch=sm_90a", "sm_90", 227),
+        ("cuda -keys=cuda,gpu -arch=sm_80 -max_num_threads=1024", "sm_80", 163),
+        ('{"kind": "cuda", "arch": "sm_120a"}', "sm_120", 99),
+        ('{"kind":"hip","tag":"","mcpu":"gfx942"}', "gfx942", 64),
+        ("hip -mcpu=gfx942", "gfx942", 64),
+        ("NVIDIA H100 80GB HBM3", "h100", 227),
+    ],
+)
+def test_a_target_as_tvm_writes_it_is_a_device(spelling: str, name: str, kib: int) -> None:
+    assert device(spelling).name == name
+    assert tilefit.limit(spelling) == tilefit.limit(device(name)) == kib * 1024
+
+
+@pytest.mark.parametrize("spelling", ["cuda -arch=sm_91", "cuda", "march=sm_90", "arch sm_90"])
+def test_what_only_looks_like_a_target_is_refused(spelling: str) -> None:
+    with pytest.raises(InputError):
+        device(spelling)

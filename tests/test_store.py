@@ -19,8 +19,9 @@ from tilefit._frontends.tilelang.frontend import TILELANG
 from tilefit._kernel.kernel import KERNEL_VERSION
 from tilefit._kernel.request import Request
 from tilefit._reading.opener import Opener
+from tilefit._reading.question import question_of
 from tilefit._reading.rests import Rests
-from tilefit._reading.store import Store, clock, default_folder, question_of
+from tilefit._reading.store import Store, clock, default_folder
 
 
 @pytest.fixture

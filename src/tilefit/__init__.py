@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilefit._occupancy.occupancy import Occupancy, occupancy
     from tilefit._planning.question import Options
     from tilefit._planning.report import Result
-    from tilefit._public import Report, plan
+    from tilefit._public import Report, limit, plan
     from tilefit._reading.child import Limits
     from tilefit._tiles.footprint import Footprint, footprint
     from tilefit._tiles.gemm import Budget, BudgetRow, budget, max_stages
@@ -61,6 +61,7 @@ __all__ = [
     "device",
     "explain",
     "footprint",
+    "limit",
     "max_stages",
     "occupancy",
     "occupancy_arrays",
@@ -69,7 +70,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "_public": ("Report", "plan"),
+    "_public": ("Report", "limit", "plan"),
     "_planning.question": ("Options",),
     "_planning.report": ("Result",),
     "_reading.child": ("Limits",),

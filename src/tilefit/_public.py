@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilefit._devices.names import Device
+from tilefit._devices.names import device as find_device
 from tilefit._planning import report as _report
 from tilefit._planning.plan import plan_with
 from tilefit._planning.question import Options
@@ -63,3 +64,19 @@ def plan(
     """
     found = plan_with(source, device, params, limits=limits, python=python, options=options)
     return Report(found.results, found.files)
+
+
+def limit(device: str | Device) -> int:
+    """Return the bytes that one block may use of the memory that tiles are staged in.
+
+    That is shared memory with the opt-in on NVIDIA, LDS on AMD, UB of a core on Ascend.
+
+    Args:
+        device: A `Device`, or a name in any spelling: ours, as torch or nvidia-smi print it, an
+            architecture, or a TVM target (``cuda -arch=sm_90a``).
+
+    Raises:
+        InputError: No device has that name.
+    """
+    found = find_device(device) if isinstance(device, str) else device
+    return found.main_pool.per_block_bytes

@@ -9,6 +9,7 @@ Spelling is free: case, ``-``, ``_`` and spaces do not matter (``RTX 4090``, ``s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -55,6 +56,9 @@ _VENDOR_WORDS = (
     "intel",
     "google",
 )
+
+
+_TVM_TARGET = re.compile(r"""(?:^|\s|")-?(?:arch|mcpu)"?\s*[=:]\s*"?(\w+)""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +267,15 @@ def _fold(name: str) -> str:
 
 
 def _spellings(name: str) -> Iterable[str]:
-    """Yield the folded name, then without the vendor's words in front (``NVIDIA H100``)."""
+    """Yield the folded name, then without its vendor (``NVIDIA H100``), then as of TVM's target.
+
+    TVM writes ``cuda -arch=sm_90a``, ``hip -mcpu=gfx942`` or a JSON with ``"arch"``.
+    """
     key = _fold(name)
     yield key
+    target = _TVM_TARGET.search(name)
+    if target:
+        yield _fold(target[1])
     for word in _VENDOR_WORDS:
         if key.startswith(word):
             key = key.removeprefix(word)

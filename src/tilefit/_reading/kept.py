@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from tilefit._reading.environment import value_of
-from tilefit._reading.store import Store, clock, current_folder, digest, own_code, steering
+from tilefit._reading.question import current_folder, digest, own_code, steering
+from tilefit._reading.store import Store, clock
 
 TYPE_CHECKING = False  # importing typing costs 2 ms at every start
 if TYPE_CHECKING:

@@ -23,8 +23,9 @@ from tilefit._kernel.request import Request
 from tilefit._kernel.toolchain import Toolchain
 from tilefit._reading.child import Child, Limits
 from tilefit._reading.from_source import Estimated
+from tilefit._reading.question import question_of
 from tilefit._reading.said import LASTING, error_of
-from tilefit._reading.store import Store, clock, question_of
+from tilefit._reading.store import Store, clock
 
 _LISTED = ("kernels",)
 _RAN = ("kernels", "unbuilt", "ended", "stubbed", "notes", "compiled_nothing")

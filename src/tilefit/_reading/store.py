@@ -25,10 +25,9 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 
-from tilefit._home import PACKAGE
 from tilefit._reading.environment import value_of
+from tilefit._reading.question import digest
 
 TYPE_CHECKING = False  # typing and pathlib cost 5 ms, at a start of which each is a good part
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SCHEMA = 5
-_STEERING = ("TL_", "TILELANG_", "TRITON_", "TVM_", "CUDA_", "ASCEND_", "ROCM_", "PYTHON")
 MOST_BYTES = 256 * 2**20
 _WAIT_SECONDS = 10.0
 _PAUSE_SECONDS = 0.005
@@ -113,7 +111,7 @@ class Store:
         """Keep an answer together with what it depends on, unless that changed meanwhile.
 
         Args:
-            question: See `question_of`.
+            question: See `_reading.question.question_of`.
             depends_on: Files.
             answer: What JSON can hold.
             absent: Files whose coming would change the answer.
@@ -313,52 +311,6 @@ def _holds(path: str, known: Sequence[Any]) -> bool:
     return (list(found) == stamp and not racy) or _hash(path) == digest
 
 
-def question_of(
-    *, file: Path, what: Sequence[Any], asked: str | None, python: str, memory_bytes: int
-) -> str:
-    """Return the key of a question; steering environment variables are part of it.
-
-    Args:
-        file: The file.
-        what: How it is executed: frontend, mode, the device that it is told of.
-        asked: Key of the request; None where its kernels are listed.
-        python: The interpreter.
-        memory_bytes: What user code may use.
-    """
-    parts = {
-        "file": os.path.realpath(file),
-        "what": list(what),
-        "asked": asked,
-        "python": interpreter(python),
-        "folder": current_folder(),
-        "memory": memory_bytes,
-        "environment": steering(),
-        "code": own_code(),
-    }
-    return digest(json.dumps(parts, sort_keys=True))
-
-
-def interpreter(python: str) -> list[str]:
-    """Return what tells an interpreter from others.
-
-    Its own path counts, as environments share the interpreter that they link to; so does what it
-    links to, which may be exchanged.
-    """
-    if os.sep not in python:
-        from shutil import which
-
-        python = which(python) or python
-    return [os.path.abspath(python), os.path.realpath(python)]  # noqa: PTH100
-
-
-def current_folder() -> str:
-    """Return the current folder, in which user code looks for modules; empty if it is gone."""
-    try:
-        return os.getcwd()  # noqa: PTH109
-    except FileNotFoundError:
-        return ""
-
-
 def clock() -> int:
     """Return the time, in ns, by the clock that file systems stamp files with."""
     return time.clock_gettime_ns(getattr(time, "CLOCK_REALTIME_COARSE", time.CLOCK_REALTIME))
@@ -373,24 +325,3 @@ def default_folder() -> str:
     from platformdirs import user_cache_dir
 
     return user_cache_dir("tilefit")
-
-
-def steering() -> list[tuple[str, str]]:
-    """Return the environment variables that steer the toolchain."""
-    return sorted((k, v) for k, v in os.environ.items() if k.startswith(_STEERING))
-
-
-@cache
-def own_code() -> str:
-    """Return what identifies tilefit itself: size and time of its modules and its data."""
-    stamps = []
-    for parent, folders, names in os.walk(PACKAGE):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        found = ((name, os.stat(os.path.join(parent, name))) for name in sorted(names))  # noqa: PTH116, PTH118
-        stamps += [(name, status.st_size, status.st_mtime_ns) for name, status in found]
-    return digest(repr(stamps))
-
-
-def digest(text: str) -> str:
-    """Return the hash of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()

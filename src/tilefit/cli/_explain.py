@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     """Print what is known; return 1 if nothing was recognised."""
     from tilefit._explain import explain
     from tilefit._render.explain import explanation_dict, explanation_text
-    from tilefit.cli._plan import setting
+    from tilefit.cli._settings import setting
 
     params = dict(setting(text) for text in args.set)
     given = _device(args.device) if args.device else None

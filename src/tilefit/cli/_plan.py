@@ -8,6 +8,8 @@ import sys
 
 from tilefit._errors import InputError
 from tilefit.cli._parser import positive, size
+from tilefit.cli._progress import Progress
+from tilefit.cli._settings import pass_configs, settings
 
 TYPE_CHECKING = False  # typing, pathlib and ast cost 6 ms; a kept answer needs none of them
 if TYPE_CHECKING:
@@ -180,7 +182,7 @@ def run(args: argparse.Namespace) -> int:
     _refuse_combinations(args)
     if args.list:
         split_source(args.source)
-        with _Progress() as progress:
+        with Progress() as progress:
             listings, note = _analyze.kernels_in(
                 args.source,
                 limits=limits,
@@ -203,7 +205,7 @@ def run(args: argparse.Namespace) -> int:
         cache=not args.no_cache,
         frontend=args.frontend,
         keep=tuple(args.keep),
-        pass_configs=_pass_configs(args.pass_config),
+        pass_configs=pass_configs(args.pass_config),
     )
     if args.watch:
         from tilefit._planning.watch import watch
@@ -215,7 +217,7 @@ def run(args: argparse.Namespace) -> int:
             lambda line: print(line, file=sys.stderr, flush=True),  # noqa: T201
         )
         return 0
-    with _Progress() as progress:
+    with Progress() as progress:
         report = _analyze.plan_with(
             args.source,
             devices,
@@ -263,7 +265,7 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
     from tilefit._reading.child import Limits
 
     devices = _devices(args)
-    with _Progress() as progress:
+    with Progress() as progress:
         return _analyze.plan_below(
             args.source,
             devices,
@@ -277,7 +279,7 @@ def _folder_report(args: argparse.Namespace, store: Store | None) -> Report:
                 estimate=args.estimate,
                 cache=store is not None,
                 frontend=args.frontend,
-                pass_configs=_pass_configs(args.pass_config),
+                pass_configs=pass_configs(args.pass_config),
             ),
             store=store,
             workers=args.jobs or min(os.cpu_count() or 1, 8),
@@ -384,17 +386,6 @@ def _gates(args: argparse.Namespace) -> bool:
     return words.isdisjoint(("all", "huawei", *VENDORS))
 
 
-def settings(texts: list[str]) -> dict[str, Any]:
-    """Parse every ``NAME=VALUE``; a name that is given twice is refused."""
-    found: dict[str, Any] = {}
-    for text in texts:
-        name, value = setting(text)
-        if name in found:
-            raise InputError(f"--set {name} is given twice: {found[name]!r} and {value!r}")
-        found[name] = value
-    return found
-
-
 def _values(args: argparse.Namespace) -> Values | None:
     """Return the values of ``--values``; None without it."""
     if args.values is None:
@@ -431,33 +422,6 @@ def _template(args: argparse.Namespace) -> int:
     return 0
 
 
-def _pass_configs(texts: list[str]) -> dict[str, Any]:
-    """Parse every ``NAME=VALUE`` of ``--pass-config``; ``true`` and ``false`` count too."""
-    from tilefit._planning.shapes import parse_value
-
-    found: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.replace(".", "_").isidentifier():
-            raise InputError(
-                f"--pass-config {text!r} is not NAME=VALUE, as in tl.disable_tma_lower=True"
-            )
-        if name in found:
-            raise InputError(f"--pass-config {name} is given twice")
-        found[name] = parse_value({"true": "True", "false": "False"}.get(value, value))
-    return found
-
-
-def setting(text: str) -> tuple[str, Any]:
-    """Parse one ``NAME=VALUE``."""
-    from tilefit._planning.shapes import parse_value
-
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise InputError(f"--set {text!r} is not NAME=VALUE, as in --set num_stages=3")
-    return name, parse_value(value)
-
-
 def _print_listing(args: argparse.Namespace, listings: Any, note: str | None) -> None:
     if args.json:
         from tilefit._kernel.naming import file_and_kernel
@@ -472,48 +436,3 @@ def _print_listing(args: argparse.Namespace, listings: Any, note: str | None) ->
     lines = [f"{signature(item)}   {item.style}, line {item.line}" for item in listings]
     lines = (lines or ["no kernels"]) + ([f"note: {note}"] if note is not None else [])
     sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
-
-
-class _Progress:
-    """A spinner on standard error while slow steps run; silent when it is not a terminal."""
-
-    def __init__(self) -> None:
-        self._status: Any = None
-        self._bar: Any = None
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __call__(self, line: str) -> None:
-        if not sys.stderr.isatty():
-            return
-        if self._status is None:
-            from rich.console import Console
-
-            self._status = Console(stderr=True).status(line)
-            self._status.start()
-        self._status.update(f"{line} ...")
-
-    def step(self, done: int, total: int, last: str) -> None:
-        """Draw a bar: files that are done of all files, and the last one."""
-        if not sys.stderr.isatty():
-            return
-        if self._bar is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-            self._bar = Progress(
-                BarColumn(),
-                MofNCompleteColumn(),
-                TextColumn("{task.description}"),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._bar.add_task("", total=total)
-            self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=done, description=last)
-
-    def __exit__(self, *_: object) -> None:
-        for shown in (self._status, self._bar):
-            if shown is not None:
-                shown.stop()
