@@ -324,7 +324,8 @@ class Planner:
         kept = kept_by(conditions(self.options.keep))
         staged = {**self._own_params(), str(stages.parameter): stages.largest}
         step = NextStep.FITS
-        if best is not None:
+        keeps_tile = (stages.largest or 0) > 1 and kept(staged)
+        if best is not None and not (keeps_tile and len(best.edit.params) > 1):
             changed.update(best.edit.params)
             configs.update(best.edit.pass_configs)
         elif stages.largest is not None and kept(staged):
