@@ -279,3 +279,19 @@ def test_the_store_holds_no_value_of_a_variable(
     assert b"OURS" in held
     assert b"a-secret-of-ours" not in held
     shutil.rmtree(tmp_path / "cache")
+
+
+def test_what_is_watched_is_still_what_others_ask_for(tmp_path: Path) -> None:
+    """Functions of os that are replaced can do what they could, and say so."""
+    path, ask_for = tmp_path / "k.py", Asker(tmp_path / "cache")
+    path.write_text(
+        f"{HERE}import shutil\n"
+        "assert os.stat in os.supports_follow_symlinks and os.stat in os.supports_dir_fd\n"
+        "assert os.stat in os.supports_fd and os.access in os.supports_dir_fd\n"
+        "fd = os.open(HERE, os.O_RDONLY)\n"
+        "assert os.stat('k.py', dir_fd=fd, follow_symlinks=False).st_size and os.stat(fd)\n"
+        "os.makedirs(HERE / 'a' / 'b', exist_ok=True)\nshutil.rmtree(HERE / 'a')\n"
+        "BYTES = 1\n",
+        encoding="utf-8",
+    )
+    assert ask_for(path) == 1

@@ -208,5 +208,8 @@ def test_a_template_says_what_it_does_not_go_with(
 ) -> None:
     assert command(["plan", str(library), "--template", "--set", "rows=4"]) == 2
     assert "leave out --set" in capsys.readouterr().err
+    watching = ("-d", "h100", "--watch", "--values", "kernels.toml")
+    assert command(["plan", str(library / "first.py"), *watching]) == 2
+    assert "--watch takes no --values" in capsys.readouterr().err
     assert command(["plan", str(library / "third.py"), "--template"]) == 2
     assert "no kernel here needs a value" in capsys.readouterr().err

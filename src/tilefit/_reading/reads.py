@@ -59,7 +59,12 @@ class Reads:
         """Note from now on."""
         sys.addaudithook(self._event)
         for name in ("stat", "lstat", "access"):
-            setattr(os, name, self._asking(getattr(os, name)))
+            original = getattr(os, name)
+            asking = self._asking(original)
+            setattr(os, name, asking)
+            for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+                if original in able:  # what others ask before they call it in that way
+                    able.add(asking)
         self._watch_environment()
 
     @contextmanager

@@ -308,6 +308,9 @@ def _refuse_combinations(args: argparse.Namespace) -> None:
         raise InputError("--estimate compiles nothing, so there is nothing to --assemble")
     if args.list and args.watch:
         raise InputError("--list and --watch contradict each other: give one")
+    for flag in ("list", "watch"):
+        if args.values is not None and getattr(args, flag):
+            raise InputError(f"--{flag} takes no --values: leave one out")
     if not _is_folder(args.source):
         return
     for flag in ("list", "watch", "ladder", "shapes", "assemble", "suggest", "keep"):
