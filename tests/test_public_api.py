@@ -15,6 +15,7 @@ FUNCTIONS = (
     "device",
     "explain",
     "footprint",
+    "limit",
     "max_stages",
     "occupancy",
     "occupancy_arrays",
@@ -29,6 +30,11 @@ def call_twice(name: str, *arguments: object, **options: object) -> object:
     second = getattr(tilefit, name)(*arguments, **options)
     assert first == second
     return second
+
+
+def test_limit_twice():
+    # 227 KiB of opt-in shared memory at compute capability 9.0 (CUDA Programming Guide)
+    assert call_twice("limit", "cuda -arch=sm_90a") == 227 * 1024
 
 
 def test_explain_twice():
